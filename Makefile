@@ -1,0 +1,49 @@
+# Every target sets up what it needs in .venv, once; nothing else has to be installed by hand.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# One BLAS thread: small matrices are many times slower with two on a busy machine.
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: reproduce test test-all lint format bench clean
+
+reproduce: $(VENV)/base.done
+	$(BIN)/python examples/tour.py
+
+test: $(VENV)/test.done
+	$(BIN)/python -m pytest -m "not large"
+
+test-all: $(VENV)/large.done
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/lint.done
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/lint.done
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/large.done
+	$(BIN)/python benchmarks/sums.py --write benchmarks/RESULTS.md
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/base.done: pyproject.toml | $(BIN)/python
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/%.done: $(VENV)/base.done constraints.txt
+	$(PIP) --editable ".[$*]" --constraint constraints.txt
+	touch $@
+
+# The targets of the pattern above are wanted: make must not delete or remake them.
+.SECONDARY:

@@ -1,0 +1,46 @@
+"""tnsum adds tensor networks and keeps the result a network."""
+
+from tnsum import multilinear
+from tnsum.errors import ModeError, NetworkError, TopologyError
+from tnsum.formats import (
+    chain,
+    cp,
+    grid,
+    random_network,
+    tensor_ring,
+    tensor_train,
+    tree,
+    tucker,
+)
+from tnsum.isomorphism import Isomorphism
+from tnsum.measures import distance, inner, norm
+from tnsum.network import Network, NetworkStack
+from tnsum.summation import NetworkSum, add, mean
+from tnsum.topology import Topology
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Isomorphism",
+    "ModeError",
+    "Network",
+    "NetworkError",
+    "NetworkStack",
+    "NetworkSum",
+    "Topology",
+    "TopologyError",
+    "add",
+    "chain",
+    "cp",
+    "distance",
+    "grid",
+    "inner",
+    "mean",
+    "multilinear",
+    "norm",
+    "random_network",
+    "tensor_ring",
+    "tensor_train",
+    "tree",
+    "tucker",
+]

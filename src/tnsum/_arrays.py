@@ -1,0 +1,269 @@
+"""What tnsum asks of an array library, and the only module that asks for an array namespace.
+
+Everything here follows the array API standard; what the standard lacks (products over named modes,
+blocks placed in an array, the triangle of a QR that a gradient can pass) is built here from what it
+has, or is looked up in the library at hand. Nothing is copied from one library to another.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+import array_api_compat
+import numpy as np
+
+from tnsum._typing import Array, Device, DType, Namespace, Scalar
+from tnsum.errors import NetworkError
+
+DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+def is_array(value: object) -> bool:
+    """Whether `value` is an array of a library that follows the array API standard."""
+    return bool(array_api_compat.is_array_api_obj(value)) and not isinstance(value, np.generic)
+
+
+def common_namespace(arrays: Mapping[str, Array]) -> Namespace:
+    """The namespace of arrays that must share one library and one device; keys are for errors."""
+    found: tuple[str, Namespace, Device] | None = None
+    for name, array in arrays.items():
+        if not is_array(array) or type(array).__name__ in ("matrix", "MaskedArray"):
+            raise NetworkError(
+                f"{_capital(name)} must be an array of NumPy, PyTorch, JAX or another library of "
+                f"the array API standard; {type(array).__name__} came. Convert it first, for "
+                f"instance with numpy.asarray."
+            )
+        xp, device = array_api_compat.array_namespace(array), device_of(array)
+        if found is None:
+            found = name, xp, device
+        elif xp is not found[1]:
+            raise NetworkError(
+                f"All arrays must be of one library: {name} is of {library(xp)}, {found[0]} of "
+                f"{library(found[1])}. Convert one of them; nothing is converted silently."
+            )
+        elif device is not None and found[2] is not None and device != found[2]:
+            raise NetworkError(
+                f"All arrays must be on one device: {name} is on {device}, {found[0]} on "
+                f"{found[2]}. Move one of them with to_device."
+            )
+    assert found is not None
+    return found[1]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def namespace(array: Array) -> Namespace:
+    """The namespace of an array that has been checked before."""
+    return array_api_compat.array_namespace(array)
+
+
+def library(xp: Namespace) -> str:
+    """The plain name of a namespace's library, as a user would say it."""
+    return str(xp.__name__).removeprefix("array_api_compat.").split(".")[0]
+
+
+def device_of(array: Array) -> Device | None:
+    """The device of an array; None of a traced one, which has none."""
+    return None if is_traced(array) else array_api_compat.device(array)
+
+
+def to_device(array: Array, device: Device) -> Array:
+    """The array on another device of its library."""
+    return array_api_compat.to_device(array, device)
+
+
+def is_traced(array: Array) -> bool:
+    """Whether the array is a stand-in without values, as inside jax.jit."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(array, jax.core.Tracer)
+
+
+def _is_torch(xp: Namespace) -> bool:
+    return library(xp) == "torch"
+
+
+def _is_jax(xp: Namespace) -> bool:
+    return library(xp) == "jax"
+
+
+def _is_mutable(xp: Namespace) -> bool:
+    """Whether blocks are best written into an array of zeros (no gradients to carry)."""
+    return library(xp) in ("numpy", "cupy")
+
+
+def constant(xp: Namespace, array: Array) -> Array:
+    """The same values, through which no gradient flows."""
+    if _is_torch(xp):
+        return array.detach()
+    if _is_jax(xp):
+        import jax
+
+        return jax.lax.stop_gradient(array)
+    return array
+
+
+# dtypes
+
+
+def dtype_name(dtype: DType) -> str:
+    """The name of a dtype without its library: 'float64'."""
+    name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    return str(name).split(".")[-1]
+
+
+def check_dtype(name: str, array: Array) -> None:
+    """Raise unless the array holds real or complex numbers in single or double precision."""
+    kind = dtype_name(array.dtype)
+    if kind not in DTYPES:
+        raise NetworkError(
+            f"{_capital(name)} must be of dtype {', '.join(DTYPES[:-1])} or {DTYPES[-1]}; {kind} "
+            f"came. Convert it first, for instance with astype('float64')."
+        )
+
+
+def resolve_dtype(xp: Namespace, dtype: DType) -> DType:
+    """The library's own dtype for a name, a Python type or another library's dtype."""
+    name = {float: "float64", complex: "complex128"}.get(dtype) or dtype_name(dtype)
+    if name not in DTYPES:
+        raise NetworkError(f"dtype must be one of {', '.join(DTYPES)}; {dtype!r} came.")
+    return getattr(xp, name)
+
+
+def result_dtype(xp: Namespace, dtypes: Iterable[DType], any_complex: bool = False) -> DType:
+    """The common dtype; with `any_complex` its complex counterpart, at the same precision."""
+    unique = list(dict.fromkeys(dtypes))
+    dtype = unique[0] if len(unique) == 1 else xp.result_type(*unique)
+    if any_complex:
+        dtype = {"float32": xp.complex64, "float64": xp.complex128}.get(dtype_name(dtype), dtype)
+    return dtype
+
+
+def real_dtype(xp: Namespace, dtype: DType) -> DType:
+    """The real dtype of the same precision."""
+    return {"complex64": xp.float32, "complex128": xp.float64}.get(dtype_name(dtype), dtype)
+
+
+def is_complex(dtype: DType) -> bool:
+    """Whether a dtype is complex."""
+    return dtype_name(dtype).startswith("complex")
+
+
+def astype(xp: Namespace, array: Array, dtype: DType) -> Array:
+    """The array in another dtype; itself if it has that dtype."""
+    return array if array.dtype == dtype else xp.astype(array, dtype, copy=False)
+
+
+def conj(xp: Namespace, array: Array) -> Array:
+    """The complex conjugate; a real array itself."""
+    return xp.conj(array) if is_complex(array.dtype) else array
+
+
+# numbers
+
+
+def is_number(value: object) -> bool:
+    """Whether `value` is a Python or NumPy number."""
+    return isinstance(value, int | float | complex | np.number | np.bool_)
+
+
+def scalar(array: Array) -> Scalar:
+    """An array without axes as the library's own scalar, where it has one (NumPy)."""
+    return array[()] if array.ndim == 0 else array
+
+
+def python_number(number: Scalar) -> Scalar:
+    """A NumPy number as Python's own, whose precision is weak."""
+    return number.item() if isinstance(number, np.generic) else number
+
+
+# blocks
+
+
+def place_blocks(xp: Namespace, blocks: Sequence[Array], shared: frozenset[int]) -> Array:
+    """Blocks along the superdiagonal of all axes but the shared ones; one axis at least is not."""
+    axes = [k for k in range(blocks[0].ndim) if k not in shared]
+    dtype = result_dtype(xp, [block.dtype for block in blocks])
+    blocks = [astype(xp, block, dtype) for block in blocks]
+    extents = {k: sum(block.shape[k] for block in blocks) for k in axes}
+    if not _is_mutable(xp):
+        return _concatenated(xp, blocks, axes, extents, dtype)
+    # Shared axes come last in memory: then a block is a few long runs, the zeros between blocks are
+    # whole pages that nobody writes to, and the system need not even provide them.
+    order = (*axes, *sorted(shared))
+    shape = [extents[k] if k in extents else blocks[0].shape[k] for k in order]
+    axis_of = [order.index(k) for k in range(len(order))]
+    placed = xp.permute_dims(xp.zeros(shape, dtype=dtype), axis_of)
+    start = dict.fromkeys(axes, 0)
+    for block in blocks:
+        where = [slice(None)] * block.ndim
+        for k in axes:
+            where[k] = slice(start[k], start[k] + block.shape[k])
+            start[k] += block.shape[k]
+        placed[tuple(where)] = block
+    return placed
+
+
+def _concatenated(
+    xp: Namespace,
+    blocks: Sequence[Array],
+    axes: Sequence[int],
+    extents: Mapping[int, int],
+    dtype: DType,
+) -> Array:
+    """The same without assignment: blocks padded along all axes but the first, then concatenated."""
+    start = dict.fromkeys(axes[1:], 0)
+    padded = []
+    for block in blocks:
+        for k in axes[1:]:
+            size = block.shape[k]
+            pads = []
+            for width in (start[k], extents[k] - start[k] - size):
+                shape = (*block.shape[:k], width, *block.shape[k + 1 :])
+                pads.append(xp.zeros(shape, dtype=dtype, device=device_of(block)))
+            block = xp.concat([pads[0], block, pads[1]], axis=k)
+            start[k] += size
+        padded.append(block)
+    return xp.concat(padded, axis=axes[0])
+
+
+# orthogonalisation and scale
+
+
+def triangle(xp: Namespace, matrix: Array) -> Array:
+    """R of a QR decomposition of a tall matrix.
+
+    The orthonormal basis is a constant to gradients. This is exact in the first derivative of
+    anything that depends on the matrix through its inner products, since the basis spans the
+    columns, and it spares the derivative of QR, which does not exist where columns are dependent.
+    """
+    if library(xp) == "numpy":
+        return np.linalg.qr(matrix, mode="r")
+    if _is_jax(xp) or (_is_torch(xp) and matrix.requires_grad):
+        basis = constant(xp, xp.linalg.qr(constant(xp, matrix))[0])
+        return conj(xp, basis).T @ matrix
+    return xp.linalg.qr(matrix)[1]
+
+
+def rescaled(xp: Namespace, array: Array) -> tuple[Array, Array]:
+    """The array scaled to a largest entry near one if that was extreme, and the log2 taken out."""
+    largest = constant(xp, xp.max(xp.abs(array)))
+    usable = (largest > 0) & xp.isfinite(largest)
+    exponent = xp.floor(xp.log2(xp.where(usable, largest, xp.ones_like(largest))))
+    limit = 30.0 if dtype_name(largest.dtype) == "float32" else 300.0
+    exponent = xp.where(xp.abs(exponent) > limit, exponent, xp.zeros_like(exponent))
+    return array * _power_of_two(xp, -exponent, array.dtype), exponent
+
+
+def unscaled(xp: Namespace, array: Array, exponent: Array) -> Array:
+    """The array times two to the exponent, in two steps that overflow only if the result does."""
+    half = xp.floor(exponent / 2)
+    for part in (half, exponent - half):
+        array = array * _power_of_two(xp, part, array.dtype)
+    return array
+
+
+def _power_of_two(xp: Namespace, exponent: Array, dtype: DType) -> Array:
+    return astype(xp, xp.pow(xp.full_like(exponent, 2.0), exponent), dtype)

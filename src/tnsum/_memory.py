@@ -1,0 +1,44 @@
+"""Refusing what does not fit into memory before it is asked for."""
+
+import os
+
+from tnsum._arrays import dtype_name
+from tnsum._typing import DType
+from tnsum.errors import NetworkError
+
+
+def check_memory(n_entries: int, dtype: DType, what: str, advice: str) -> None:
+    """Raise when `n_entries` numbers do not fit into the memory that is free."""
+    n_bytes = n_entries * {"float32": 4, "complex128": 16}.get(dtype_name(dtype), 8)
+    if n_bytes < 2**27:
+        return
+    available = available_memory()
+    if available is not None and n_bytes > available:
+        raise NetworkError(
+            f"{what} must fit into memory: it needs {_in_words(n_bytes)}, "
+            f"{_in_words(available)} are free. {advice}"
+        )
+
+
+def available_memory() -> int | None:
+    """The free memory of this machine in bytes, as far as the system tells."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _in_words(n_bytes: int) -> str:
+    if n_bytes >= 1000 * 2**40:
+        return f"{n_bytes:.1e} bytes"
+    for unit, size in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} bytes"

@@ -1,0 +1,193 @@
+"""Matching two topologies, and saying where they differ when they do not match.
+
+The physical modes are paired first; then the graph of nodes and modes, with an edge for each axis
+and a colour for each pair of physical modes, is matched by `_matching`. Ranks play no part: any
+matching that keeps the pairing gives the same sum.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from tnsum._matching import Mismatch, match
+from tnsum.errors import ModeError, TopologyError
+from tnsum.topology import Topology, listed
+
+
+@dataclass(frozen=True)
+class Isomorphism:
+    """The names of one topology's nodes and modes in another.
+
+    Attributes
+    ----------
+    nodes, modes : Mapping[str, str]
+        For each name of the first topology, the name in the second.
+    """
+
+    nodes: Mapping[str, str]
+    modes: Mapping[str, str]
+
+
+def pair_physical_modes(
+    first: Topology, second: Topology, labels: tuple[str, str]
+) -> dict[str, str]:
+    """For each physical mode of `first` its partner in `second` (see `Topology.isomorphism`)."""
+    ours, theirs = first.physical_modes, second.physical_modes
+    if len(ours) != len(theirs):
+        raise ModeError(
+            f"Summands must have the same order: {labels[1]} has {len(theirs)} physical modes "
+            f"{listed(theirs)}, {labels[0]} has {len(ours)} {listed(ours)}."
+        )
+    if set(ours) == set(theirs):
+        return {mode: mode for mode in ours}
+    if set(ours).isdisjoint(theirs):
+        return dict(zip(ours, theirs, strict=True))
+    only = [mode for mode in theirs if mode not in ours]
+    missing = [mode for mode in ours if mode not in theirs]
+    raise ModeError(
+        f"Physical modes must have all names in common, or none: {labels[1]} has {listed(theirs)}, "
+        f"{labels[0]} has {listed(ours)}; {only[0]!r} is only in the former, {missing[0]!r} only "
+        f"in the latter. Rename modes with Network.rename."
+    )
+
+
+def match_topologies(first: Topology, second: Topology, labels: tuple[str, str]) -> Isomorphism:
+    """`Topology.isomorphism`, with words for the two in its errors."""
+    pairing = pair_physical_modes(first, second, labels)
+    found = _found_matching(first, second, tuple(pairing.items()))
+    if isinstance(found, Isomorphism):
+        return found
+    raise TopologyError(
+        f"Summands must have isomorphic topologies: {_difference(first, second, pairing, labels, found)}"
+        f" Rename modes with Network.rename, or build both from one Topology."
+    )
+
+
+@lru_cache(maxsize=1024)
+def _found_matching(
+    first: Topology, second: Topology, pairing: tuple[tuple[str, str], ...]
+) -> Isomorphism | Mismatch:
+    ours, theirs = _incidence(first), _incidence(second)
+    found = match(
+        ours, theirs, _colours(first, [m for m, _ in pairing]),
+        _colours(second, [m for _, m in pairing]),
+    )  # fmt: skip
+    if isinstance(found, Mismatch):
+        return found
+    names = (*first.nodes, *first.modes), (*second.nodes, *second.modes)
+    renamed = [(names[0][v], names[1][w]) for v, w in enumerate(found)]
+    n_nodes = len(first.nodes)
+    return Isomorphism(
+        MappingProxyType(dict(renamed[:n_nodes])), MappingProxyType(dict(renamed[n_nodes:]))
+    )
+
+
+def _incidence(topology: Topology) -> list[list[tuple[int, int]]]:
+    """The graph of nodes and modes, with an edge for each axis: nodes come first."""
+    n_nodes = len(topology.nodes)
+    vertex = {mode: n_nodes + k for k, mode in enumerate(topology.modes)}
+    edges: list[list[tuple[int, int]]] = [[] for _ in range(n_nodes + len(vertex))]
+    for k, modes in enumerate(topology.nodes.values()):
+        for mode, count in Counter(modes).items():
+            edges[k].append((vertex[mode], count))
+            edges[vertex[mode]].append((k, count))
+    return edges
+
+
+def _colours(topology: Topology, physical_modes: Sequence[str]) -> list[int]:
+    """0 for nodes, 1 for contraction modes, and a colour of its own for each physical mode."""
+    colour = {mode: 2 + k for k, mode in enumerate(physical_modes)}
+    return [0] * len(topology.nodes) + [colour.get(mode, 1) for mode in topology.modes]
+
+
+def _difference(
+    first: Topology,
+    second: Topology,
+    pairing: Mapping[str, str],
+    labels: tuple[str, str],
+    mismatch: Mismatch,
+) -> str:
+    """In words, where two topologies differ: at a physical node if possible, else in numbers."""
+    for mode, partner in pairing.items():
+        ours, theirs = first.holders(mode), second.holders(partner)
+        if len(ours) != len(theirs):
+            return (
+                f"physical mode {partner!r} of {labels[1]} is held by {listed(theirs)}, "
+                f"physical mode {mode!r} of {labels[0]} by {listed(ours)}."
+            )
+        for name, other in zip(ours, theirs, strict=True):
+            told = _node_difference(first, name, second, other, pairing, labels)
+            if told:
+                return told
+    for kind, a, b in (
+        ("nodes", first.nodes, second.nodes),
+        ("contraction modes", first.contraction_modes, second.contraction_modes),
+    ):
+        if len(a) != len(b):
+            return (
+                f"{labels[1]} has {len(b)} {kind} {listed(tuple(b))}, "
+                f"{labels[0]} has {len(a)} {listed(tuple(a))}."
+            )
+    sides = [
+        _described(topology, vertex, label)
+        for topology, vertex, label in (
+            (second, mismatch.second, labels[1]),
+            (first, mismatch.first, labels[0]),
+        )
+        if vertex is not None
+    ]
+    if not sides:
+        return "the same numbers of nodes and modes are connected in another way."
+    return " and ".join(sides) + " have no counterpart that is connected alike."
+
+
+def _node_difference(
+    first: Topology,
+    name: str,
+    second: Topology,
+    other: str,
+    pairing: Mapping[str, str],
+    labels: tuple[str, str],
+) -> str | None:
+    """How two physical nodes that share a paired mode differ, by their own modes alone."""
+
+    def told(what: str, ours: Sequence[str], theirs: Sequence[str]) -> str:
+        return (
+            f"node {other!r} of {labels[1]} holds {what} {listed(theirs)}, "
+            f"node {name!r} of {labels[0]} holds {listed(ours)}."
+        )
+
+    ours = [m for m in first.nodes[name] if m in pairing]
+    partners = set(pairing.values())
+    theirs = [m for m in second.nodes[other] if m in partners]
+    if Counter(pairing[m] for m in ours) != Counter(theirs):
+        return told("physical modes", ours, theirs)
+    ours = [m for m in first.nodes[name] if m not in pairing]
+    theirs = [m for m in second.nodes[other] if m not in partners]
+    if len(ours) != len(theirs):
+        return told(f"{len(theirs)} contraction modes", ours, theirs)
+    degrees = [
+        sorted((len(topology.holders(m)), len(set(topology.holders(m)))) for m in held)
+        for topology, held in ((first, ours), (second, theirs))
+    ]
+    if degrees[0] != degrees[1]:
+        shared = [
+            "; ".join(f"{m!r} with {listed(topology.holders(m))}" for m in held)
+            for topology, held in ((first, ours), (second, theirs))
+        ]
+        return (
+            f"node {other!r} of {labels[1]} holds its contraction modes together with other nodes "
+            f"({shared[1]}) than node {name!r} of {labels[0]} ({shared[0]})."
+        )
+    return None
+
+
+def _described(topology: Topology, vertex: int, label: str) -> str:
+    names = tuple(topology.nodes)
+    if vertex < len(names):
+        name = names[vertex]
+        return f"node {name!r} of {label} with modes {listed(topology.nodes[name])}"
+    mode = topology.modes[vertex - len(names)]
+    return f"mode {mode!r} of {label} held by {listed(topology.holders(mode))}"
