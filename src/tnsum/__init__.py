@@ -1,12 +1,12 @@
 """tnsum adds tensor networks and keeps the result a network."""
 
 from tnsum import multilinear
+from tnsum.addition import add, mean
 from tnsum.errors import ModeError, NetworkError, TopologyError
 from tnsum.formats import (
     chain,
     cp,
     grid,
-    random_network,
     tensor_ring,
     tensor_train,
     tree,
@@ -15,7 +15,8 @@ from tnsum.formats import (
 from tnsum.isomorphism import Isomorphism
 from tnsum.measures import distance, inner, norm
 from tnsum.network import Network, NetworkStack
-from tnsum.summation import NetworkSum, add, mean
+from tnsum.random_networks import random_network
+from tnsum.summation import NetworkSum
 from tnsum.topology import Topology
 
 __version__ = "0.1.0"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import array_api_compat
 import numpy as np
@@ -75,6 +76,11 @@ def to_device(array: Array, device: Device) -> Array:
     return array_api_compat.to_device(array, device)
 
 
+def is_on_host(array: Array) -> bool:
+    """Whether the array is one of NumPy's, which has no other device."""
+    return isinstance(array, np.ndarray)
+
+
 def is_traced(array: Array) -> bool:
     """Whether the array is a stand-in without values, as inside jax.jit."""
     jax = sys.modules.get("jax")
@@ -108,6 +114,7 @@ def constant(xp: Namespace, array: Array) -> Array:
 # dtypes
 
 
+@lru_cache(maxsize=64)
 def dtype_name(dtype: DType) -> str:
     """The name of a dtype without its library: 'float64'."""
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
@@ -249,16 +256,30 @@ def triangle(xp: Namespace, matrix: Array) -> Array:
 
 def rescaled(xp: Namespace, array: Array) -> tuple[Array, Array]:
     """The array scaled to a largest entry near one if that was extreme, and the log2 taken out."""
+    limit = 30.0 if dtype_name(array.dtype) in ("float32", "complex64") else 300.0
+    if library(xp) == "numpy":
+        largest = float(np.max(np.abs(array)))
+        if largest == 0 or not np.isfinite(largest) or abs(np.log2(largest)) <= limit:
+            return array, np.float64(0)
+        exponent = np.floor(np.log2(largest))
+        return unscaled(xp, array, -exponent), exponent
+    # Without looking at the values, which a traced array does not have.
     largest = constant(xp, xp.max(xp.abs(array)))
     usable = (largest > 0) & xp.isfinite(largest)
     exponent = xp.floor(xp.log2(xp.where(usable, largest, xp.ones_like(largest))))
-    limit = 30.0 if dtype_name(largest.dtype) == "float32" else 300.0
     exponent = xp.where(xp.abs(exponent) > limit, exponent, xp.zeros_like(exponent))
-    return array * _power_of_two(xp, -exponent, array.dtype), exponent
+    return unscaled(xp, array, -exponent), exponent
 
 
 def unscaled(xp: Namespace, array: Array, exponent: Array) -> Array:
     """The array times two to the exponent, in two steps that overflow only if the result does."""
+    if library(xp) == "numpy":
+        if not exponent:
+            return array
+        half = np.floor(exponent / 2)
+        for part in (half, exponent - half):
+            array = array * array.dtype.type(2.0**part)
+        return array
     half = xp.floor(exponent / 2)
     for part in (half, exponent - half):
         array = array * _power_of_two(xp, part, array.dtype)

@@ -55,7 +55,7 @@ def checked_weight_array(weights: Array, n: int, beside: Array) -> Array:
 def checked_weight(weight: Scalar, number: int, beside: Array) -> Scalar:
     """A single weight: a number, or an array without axes."""
     if is_number(weight):
-        return weight
+        return python_number(weight)
     if not is_array(weight) or weight.ndim != 0:
         came = f"of shape {tuple(weight.shape)}" if is_array(weight) else f"{weight!r}"
         raise NetworkError(f"A weight must be a single number; weight {number} is {came}.")

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from tnsum import _arrays
 from tnsum.errors import ModeError, NetworkError
-from tnsum.isomorphism import match_topologies
+from tnsum.isomorphism import Isomorphism, match_topologies
 from tnsum.network import Network, NetworkStack
 from tnsum.topology import Topology
 
@@ -17,80 +17,96 @@ def count(term: Term) -> int:
     return len(term) if isinstance(term, NetworkStack) else 1
 
 
-def aligned(term: Term, first: Term, number: int) -> Term:
-    """The term with the first one's names and order of axes, as views of its arrays."""
+def aligned(terms: Sequence[Term], first: Term, number: int) -> Sequence[Term]:
+    """Terms of one topology with the first one's names and order of axes, as views of their arrays.
+
+    `number` is that of the terms' first network among the summands, for errors.
+    """
+    term, topology = terms[0], first.topology
+    if term.topology is topology and term.shape == first.shape:
+        _check_library(term, first, number)
+        return terms
     labels = ("summand 0", f"summand {number}")
-    _arrays.common_namespace({labels[0]: first.some_array, labels[1]: term.some_array})
-    topology = first.topology
-    if term.topology is topology or term.topology == topology:
-        same = term.topology is topology
-        found_term = term if same else type(term)._unchecked(topology, term.arrays)
-        partner = {mode: mode for mode in topology.physical_modes}
+    _check_library(term, first, number)
+    if term.topology == topology:
+        modes: Mapping[str, str] = {mode: mode for mode in topology.modes}
+        found = [type(each)._unchecked(topology, each.arrays) for each in terms]
     else:
-        found = match_topologies(topology, term.topology, labels)
-        found_term = _permuted(term, topology, found.nodes, found.modes)
-        partner = {mode: found.modes[mode] for mode in topology.physical_modes}
-    if found_term.shape != first.shape:
-        for mode, size, expected in zip(partner, found_term.shape, first.shape, strict=True):
-            if size != expected:
-                raise ModeError(
-                    f"Summands must have the same physical sizes: mode {partner[mode]!r} of "
-                    f"{labels[1]} has size {size}, mode {mode!r} of {labels[0]} has {expected}."
-                )
-    return found_term
+        isomorphism = match_topologies(topology, term.topology, labels)
+        modes = isomorphism.modes
+        found = [_permuted(each, topology, isomorphism) for each in terms]
+    for mode, size, expected in zip(
+        topology.physical_modes, found[0].shape, first.shape, strict=True
+    ):
+        if size != expected:
+            raise ModeError(
+                f"Summands must have the same physical sizes: mode {modes[mode]!r} of "
+                f"{labels[1]} has size {size}, mode {mode!r} of {labels[0]} has {expected}."
+            )
+    return found
 
 
-def _permuted(
-    term: Term, topology: Topology, nodes: Mapping[str, str], modes: Mapping[str, str]
-) -> Term:
+def _check_library(term: Term, first: Term, number: int) -> None:
+    a, b = first.some_array, term.some_array
+    if type(a) is not type(b) or not _arrays.is_on_host(a):
+        _arrays.common_namespace({"summand 0": a, f"summand {number}": b})
+
+
+def _permuted(term: Term, topology: Topology, names: Isomorphism) -> Term:
     xp = term.namespace
     leading = tuple(range(term._n_leading))
     arrays = {}
     for name, held in topology.nodes.items():
-        theirs: list[str | None] = list(term.topology.nodes[nodes[name]])
+        theirs: list[str | None] = list(term.topology.nodes[names.nodes[name]])
         axes: list[int] = []
         for mode in held:
-            axis = theirs.index(modes[mode])
+            axis = theirs.index(names.modes[mode])
             theirs[axis] = None  # a mode held twice has two axes; each is used once
             axes.append(axis + len(leading))
-        array = term.arrays[nodes[name]]
+        array = term.arrays[names.nodes[name]]
         straight = axes == sorted(axes)
         arrays[name] = array if straight else xp.permute_dims(array, (*leading, *axes))
     return type(term)._unchecked(topology, arrays)
 
 
+def stack_of(networks: Sequence[Network]) -> NetworkStack:
+    """Networks of one topology, dtype and equal ranks in a stack; a single one is not copied."""
+    xp, topology = networks[0].namespace, networks[0].topology
+    arrays = {}
+    for name in topology.nodes:
+        several = [network.arrays[name] for network in networks]
+        arrays[name] = xp.stack(several) if len(several) > 1 else several[0][None, ...]
+    return NetworkStack._unchecked(topology, arrays)
+
+
 def stacked(networks: Sequence[Network]) -> NetworkStack:
     """See `NetworkStack.from_networks`."""
-    terms = _aligned_terms(networks, Network)
-    xp = terms[0].namespace
-    dtype = _arrays.result_dtype(xp, [term.dtype for term in terms])
-    arrays = {
-        name: xp.stack([_arrays.astype(xp, term.arrays[name], dtype) for term in terms])
-        for name in terms[0].topology.nodes
-    }
-    return NetworkStack._unchecked(terms[0].topology, arrays)
+    return stack_of(_of_one_dtype(_of_equal_ranks(networks, Network)))
 
 
 def concatenated(stacks: Sequence[NetworkStack]) -> NetworkStack:
     """See `NetworkStack.concatenate`."""
-    terms = _aligned_terms(stacks, NetworkStack)
-    xp = terms[0].namespace
-    dtype = _arrays.result_dtype(xp, [term.dtype for term in terms])
-    arrays = {
-        name: xp.concat([_arrays.astype(xp, term.arrays[name], dtype) for term in terms])
-        for name in terms[0].topology.nodes
-    }
-    return NetworkStack._unchecked(terms[0].topology, arrays)
+    terms = _of_one_dtype(_of_equal_ranks(stacks, NetworkStack))
+    xp, topology = terms[0].namespace, terms[0].topology
+    arrays = {name: xp.concat([t.arrays[name] for t in terms]) for name in topology.nodes}
+    return NetworkStack._unchecked(topology, arrays)
 
 
-def _aligned_terms(items: Sequence[Any], kind: type) -> list[Any]:
+def _of_one_dtype(terms: Sequence[Any]) -> list[Any]:
+    dtype = _arrays.result_dtype(terms[0].namespace, [term.dtype for term in terms])
+    return [term.astype(dtype) for term in terms]
+
+
+def _of_equal_ranks(items: Sequence[Any], kind: type) -> list[Any]:
     items = list(items)
     for k, item in enumerate(items):
         if not isinstance(item, kind):
             raise NetworkError(f"Item {k} must be a {kind.__name__}; {type(item).__name__} came.")
     if not items:
         raise NetworkError(f"There must be at least one {kind.__name__}; none came.")
-    terms = [items[0], *(aligned(item, items[0], k) for k, item in enumerate(items[1:], 1))]
+    terms = [items[0]]
+    for k, item in enumerate(items[1:], 1):
+        terms += aligned([item], items[0], k)
     for k, term in enumerate(terms):
         for mode, rank in term.ranks.items():
             if rank != terms[0].ranks[mode]:

@@ -7,20 +7,13 @@ from collections.abc import Sequence
 
 from tnsum import _arrays
 from tnsum._typing import Array, Label, Namespace, Operand, Scalar
-from tnsum.contraction import (
-    PIECE,
-    STACK,
-    evaluate_scaled,
-    operands_of,
-    pieces,
-    plan_for,
-    sliced,
-    zipped_path,
-)
+from tnsum.addition import add
+from tnsum.contraction import PIECE, STACK, evaluate_scaled, operands_of, sliced
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
-from tnsum.orthogonal import Group, cores, sum_of_scaled, work_of_cores
-from tnsum.summation import NetworkSum, add
+from tnsum.orthogonal import Group, Scaled, cores, plus, work_of_cores
+from tnsum.paths import plan_for, zipped_path
+from tnsum.summation import NetworkSum
 from tnsum.topology import Topology
 
 
@@ -132,19 +125,22 @@ def _pairwise(
 ) -> Scalar:
     path = zipped_path(topology, 2, 2)
     other_stack: Label = ("other", STACK)
-    found: list[tuple[Array, Array]] = []
+    total: Scaled | None = None
     for one in first:
         for two in second:
             operands = _doubled(one, two)
             n_one, n_two = len(one[0]), len(two[0])
             single = sliced(sliced(operands, STACK, slice(0, 1)), other_stack, slice(0, 1))
-            largest = plan_for(single, (), path)[0].largest
-            step = min(n_two, max(1, math.isqrt(PIECE // largest)))
-            for part in pieces(operands, STACK, n_one, largest * step):
-                n_part = part[0][0].shape[0]
-                for piece in pieces(part, other_stack, n_two, largest * n_part):
-                    found.append(evaluate_scaled(xp, piece, (), path))
-    return _arrays.unscaled(xp, *sum_of_scaled(xp, found))
+            n_pairs = max(1, PIECE // plan_for(single, (), path)[0].largest)
+            step_two = min(n_two, max(1, math.isqrt(n_pairs)))
+            step_one = min(n_one, max(1, n_pairs // step_two))
+            for a in range(0, n_one, step_one):
+                part = sliced(operands, STACK, slice(a, a + step_one))
+                for b in range(0, n_two, step_two):
+                    piece = sliced(part, other_stack, slice(b, b + step_two))
+                    total = plus(xp, total, evaluate_scaled(xp, piece, (), path))
+    assert total is not None
+    return _arrays.unscaled(xp, *total)
 
 
 def _pairwise_work(topology: Topology, first: Sequence[Group], second: Sequence[Group]) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -21,35 +20,32 @@ if TYPE_CHECKING:
 _SHOWN_NODES = 12
 
 
-class Summable(ABC):
+class Summable:
     """What can stand in a sum: `x + y`, `x - y`, `-x`, `2 * x`, `x / 2` are lazy NetworkSums."""
 
     __slots__ = ()
     # NumPy leaves `2.0 * x`, `np.float64(2) * x` and `array + x` to the methods below.
     __array_ufunc__ = None
 
+    _topology: Topology
+
     @property
-    @abstractmethod
     def topology(self) -> Topology:
         """Which node holds which modes."""
+        return self._topology
 
     @property
     def physical_modes(self) -> tuple[str, ...]:
         """The names of the represented tensor's axes."""
-        return self.topology.physical_modes
+        return self._topology.physical_modes
 
     @property
     def order(self) -> int:
         """The number of physical modes."""
-        return self.topology.order
-
-    @property
-    @abstractmethod
-    def some_array(self) -> Array:
-        """One of the arrays: all are of one library, on one device."""
+        return self._topology.order
 
     def _sum(self, weight: Scalar, other: object = None, other_weight: Scalar = 1) -> NetworkSum:
-        from tnsum.summation import sum_of_two
+        from tnsum.addition import sum_of_two
 
         return sum_of_two(self, weight, other, other_weight)
 
@@ -113,7 +109,6 @@ class NodeArraysBase(Summable):
 
     __slots__ = ("__weakref__", "_arrays", "_topology")
     _n_leading = 0
-    _topology: Topology
     _arrays: dict[str, Array]
 
     def __init__(self, topology: Topology, arrays: NodeArrays) -> None:
@@ -128,11 +123,6 @@ class NodeArraysBase(Summable):
         self._topology = topology
         self._arrays = dict(arrays)
         return self
-
-    @property
-    def topology(self) -> Topology:
-        """Which node holds which modes."""
-        return self._topology
 
     @property
     def arrays(self) -> NodeArrays:
@@ -176,8 +166,8 @@ class NodeArraysBase(Summable):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the represented tensor (of each of a stack's)."""
-        sizes = self.sizes
-        return tuple(sizes[mode] for mode in self._topology.physical_modes)
+        arrays, skipped = self._arrays, self._n_leading
+        return tuple([arrays[name].shape[k + skipped] for name, k in self._topology.physical_axes])
 
     @property
     def n_parameters(self) -> int:

@@ -21,7 +21,6 @@ A power of two is carried apart, so that long chains neither overflow nor underf
 from __future__ import annotations
 
 import math
-import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -30,21 +29,14 @@ from typing import TypeAlias
 
 from tnsum import _arrays
 from tnsum._typing import Array, Label, Namespace
-from tnsum.contraction import (
-    STACK,
-    Path,
-    evaluate_scaled,
-    found_path,
-    operands_of,
-    pieces,
-    plan_for,
-    sliced,
-    zipped_path,
-)
+from tnsum.contraction import STACK, evaluate_scaled, operands_of, pieces
 from tnsum.network import NetworkStack
+from tnsum.paths import Path, found_path, plan_for, zipped_path
 from tnsum.topology import Topology
 
 Group: TypeAlias = tuple[NetworkStack, Array]
+Scaled: TypeAlias = tuple[Array, Array]
+"""An array, and the exponent of a power of two that it is to be multiplied by."""
 
 
 @dataclass(frozen=True)
@@ -72,37 +64,58 @@ def _order_of_joining(topology: Topology, ranks: Sequence[int]) -> Path:
     return path
 
 
-@lru_cache(maxsize=256)
-def _collapses(
-    topology: Topology, shape: tuple[int, ...], groups: tuple[tuple[int, tuple[int, ...]], ...]
-) -> tuple[tuple[_Part, ...], _Part]:
-    """The parts that have more rows than columns, in order, and what is left at the end.
+Ranks: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]
+"""For each group the number of its networks, and the ranks of each of them."""
 
-    `groups` gives for each group the number of its networks and their ranks. Parts are numbered:
-    first the nodes, then the collapses.
+
+@dataclass(frozen=True)
+class _Reduction:
+    """The parts to collapse, in order, what is left at the end, and the multiplications it takes.
+
+    Parts are numbered: first the nodes, then the collapsed ones.
     """
+
+    collapses: tuple[_Part, ...]
+    whole: _Part
+    work: int
+
+
+@lru_cache(maxsize=512)
+def _reduction(topology: Topology, shape: tuple[int, ...], groups: Ranks) -> _Reduction:
+    """The cheapest of some ways: collapse every tall part, only very tall ones, or none."""
+    factors = [1.0, 8.0] + ([math.inf] if math.prod(shape) <= _DENSE else [])
+    found = []
+    for factor in factors:
+        collapses, whole, sizes = _collapsed(topology, shape, groups, factor)
+        work = _work(topology, groups, collapses, whole, sizes)
+        found.append(_Reduction(tuple(collapses), whole, work))
+    return min(found, key=lambda reduction: reduction.work)
+
+
+# The largest tensor for which contracting it is considered instead of orthogonalising.
+_DENSE = 2**26
+
+
+def _collapsed(
+    topology: Topology, shape: tuple[int, ...], groups: Ranks, factor: float
+) -> tuple[list[_Part], _Part, dict[Label, int]]:
+    """The parts with more than `factor` times as many rows as columns, what is left, sizes of rows."""
     sizes: dict[Label, int] = dict(zip(topology.physical_modes, shape, strict=True))
     n_nodes = len(topology.nodes)
     collapses: list[_Part] = []
 
-    def n_columns(cut: Iterable[str]) -> int:
-        columns = 0
-        for count, ranks in groups:
-            rank = dict(zip(topology.contraction_modes, ranks, strict=True))
-            columns += count * math.prod(rank[m] if m in rank else sizes[m] for m in cut)
-        return columns
-
     def part(sources: tuple[int, ...], held: Iterable[Label], cut: frozenset[str]) -> _Part:
         rows = tuple(m for m in dict.fromkeys(held) if m not in cut and m in sizes)
-        columns = n_columns(cut)
+        columns = sum(n * _extent(cut, rank, sizes) for n, rank in ranks)
         is_whole = len(parts) == 2 * n_nodes - 2
-        if is_whole or math.prod(sizes[m] for m in rows) <= columns:
+        if is_whole or math.prod(sizes[m] for m in rows) <= factor * columns:
             return _Part(sources, rows, cut)
         collapses.append(_Part(sources, rows, cut))
         label = ("rows", len(collapses) - 1)
         sizes[label] = columns
         return _Part((n_nodes + len(collapses) - 1,), (label,), cut)
 
+    ranks = [(n, dict(zip(topology.contraction_modes, r, strict=True))) for n, r in groups]
     holders = Counter(mode for held in topology.nodes.values() for mode in set(held))
     parts: list[_Part] = []
     for k, held in enumerate(topology.nodes.values()):
@@ -115,7 +128,57 @@ def _collapses(
         holders.update(cut)
         joined: tuple[Label, ...] = (*a.rows, *b.rows, *sorted((a.cut | b.cut) - cut))
         parts.append(part(a.sources + b.sources, joined, cut))
-    return tuple(collapses), parts[-1]
+    return collapses, parts[-1], sizes
+
+
+def _extent(modes: Iterable[str], ranks: dict[str, int], sizes: dict[Label, int]) -> int:
+    return math.prod(ranks[m] if m in ranks else sizes[m] for m in modes)
+
+
+def _work(
+    topology: Topology,
+    groups: Ranks,
+    collapses: Sequence[_Part],
+    whole: _Part,
+    sizes: dict[Label, int],
+) -> int:
+    """About how many multiplications it takes to collapse the parts and to multiply what is left."""
+    work = 0
+    n_columns = [0] * len(collapses)
+    for n, rank in groups:
+        size: dict[Label, int] = {STACK: n, **sizes}
+        size.update(zip(topology.contraction_modes, rank, strict=True))
+        held: list[tuple[Label, ...]] = [(STACK, *modes) for modes in topology.nodes.values()]
+
+        def multiplied(sources: Iterable[int], output: tuple[Label, ...]) -> int:
+            shapes = [(_Shape(tuple(size[m] for m in held[k])), held[k]) for k in sources]  # noqa: B023
+            return plan_for(shapes, output)[0].n_multiplications
+
+        for k, part in enumerate(collapses):
+            work += multiplied(part.sources, (*part.rows, STACK, *sorted(part.cut)))
+            held.append((("rows", k), STACK, *sorted(part.cut)))
+            n_columns[k] += math.prod(size[m] for m in held[-1][1:])
+        work += multiplied(whole.sources, whole.rows)
+    # Householder's QR runs at about half the speed of a matrix product.
+    rows = [math.prod(sizes[m] for m in part.rows) for part in collapses]
+    return work + sum(2 * m * n * n for m, n in zip(rows, n_columns, strict=True))
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Stands for an array where only its shape is asked for."""
+
+    shape: tuple[int, ...]
+
+
+def _reduction_of(topology: Topology, groups: Sequence[Group]) -> _Reduction:
+    ranks = tuple((len(stack), tuple(stack.ranks.values())) for stack, _ in groups)
+    return _reduction(topology, groups[0][0].shape, ranks)
+
+
+def work_of_cores(topology: Topology, sums: Sequence[Sequence[Group]]) -> int:
+    """About how many multiplications `cores` makes."""
+    return _reduction_of(topology, [group for one in sums for group in one]).work
 
 
 def cores(
@@ -126,10 +189,11 @@ def cores(
     A sum comes as its groups: stacks in one dtype with their weights (`NetworkSum.grouped`).
     """
     groups = [group for one in sums for group in one]
-    collapses, whole = _collapses_of(topology, groups)
+    reduction = _reduction_of(topology, groups)
+    whole = reduction.whole
     operands = [operands_of(stack) for stack, _ in groups]
     exponents: list[Array] = [0.0] * len(topology.nodes)
-    for number, part in enumerate(collapses):
+    for number, part in enumerate(reduction.collapses):
         output = (*part.rows, STACK, *sorted(part.cut))
         chosen = [[held[k] for k in part.sources] for held in operands]
         found = [evaluate_scaled(xp, some, output) for some in chosen]
@@ -140,16 +204,14 @@ def cores(
     taken = sum(exponents[k] for k in whole.sources)
     vectors = []
     for one in sums:
-        found = []
+        total: Scaled | None = None
         for (stack, weights), held in zip(one, operands, strict=False):
-            chosen_ones = [*(held[k] for k in whole.sources), (weights, (STACK,))]
-            first = sliced(chosen_ones, STACK, slice(0, 1))
-            largest = plan_for(first, (STACK, *whole.rows))[0].largest
-            for piece in pieces(chosen_ones, STACK, len(stack), largest):
-                found.append(evaluate_scaled(xp, piece, whole.rows))
+            left = [*(held[k] for k in whole.sources), (weights, (STACK,))]
+            for piece in pieces(left, len(stack), whole.rows):
+                total = plus(xp, total, evaluate_scaled(xp, piece, whole.rows))
+        assert total is not None
         operands = operands[len(one) :]
-        array, exponent = sum_of_scaled(xp, found)
-        vectors.append((xp.reshape(array, (-1,)), exponent + taken))
+        vectors.append((xp.reshape(total[0], (-1,)), total[1] + taken))
     return vectors
 
 
@@ -173,51 +235,9 @@ def _triangles(
     return columns, top + taken
 
 
-def sum_of_scaled(xp: Namespace, found: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """The sum of arrays that each have a power of two beside them, with the largest beside it."""
-    top = reduce(xp.maximum, [exponent for _, exponent in found])
-    scaled = [_arrays.unscaled(xp, array, exponent - top) for array, exponent in found]
-    return reduce(operator.add, scaled), top
-
-
-def work_of_cores(topology: Topology, sums: Sequence[Sequence[Group]]) -> int:
-    """About how many multiplications `cores` makes."""
-    groups = [group for one in sums for group in one]
-    collapses, whole = _collapses_of(topology, groups)
-    work = 0
-    shapes = [[(_Shape(a.shape), modes) for a, modes in operands_of(g)] for g, _ in groups]
-    for number, part in enumerate(collapses):
-        output = (*part.rows, STACK, *sorted(part.cut))
-        n_columns = 0
-        for held in shapes:
-            sources = [held[k] for k in part.sources]
-            work += plan_for(sources, output)[0].n_multiplications
-            size = {m: n for a, modes in sources for m, n in zip(modes, a.shape, strict=True)}
-            n_columns += math.prod(size[m] for m in output[len(part.rows) :])
-            n_rows = math.prod(size[m] for m in part.rows)
-        for held in shapes:
-            size = {
-                m: n
-                for k in part.sources
-                for m, n in zip(held[k][1], held[k][0].shape, strict=True)
-            }
-            cut = output[len(part.rows) :]
-            held.append((_Shape((n_columns, *(size[m] for m in cut))), (("rows", number), *cut)))
-        # Householder's QR runs at about half the speed of a matrix product.
-        work += 2 * n_rows * n_columns**2
-    for (_, weights), held in zip(groups, shapes, strict=True):
-        last = [*(held[k] for k in whole.sources), (_Shape(weights.shape), (STACK,))]
-        work += plan_for(last, whole.rows)[0].n_multiplications
-    return work
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """Stands for an array where only its shape is asked for."""
-
-    shape: tuple[int, ...]
-
-
-def _collapses_of(topology: Topology, groups: Sequence[Group]) -> tuple[tuple[_Part, ...], _Part]:
-    ranks = tuple((len(stack), tuple(stack.ranks.values())) for stack, _ in groups)
-    return _collapses(topology, groups[0][0].shape, ranks)
+def plus(xp: Namespace, a: Scaled | None, b: Scaled) -> Scaled:
+    """The sum of two arrays that have powers of two beside them; without the first, the second."""
+    if a is None:
+        return b
+    top = xp.maximum(a[1], b[1])
+    return _arrays.unscaled(xp, a[0], a[1] - top) + _arrays.unscaled(xp, b[0], b[1] - top), top

@@ -17,27 +17,21 @@ of rank one, which grow to rank M in the sum; the arrays of a lone node are simp
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, final
 
 from tnsum import _arrays
-from tnsum._memory import check_memory
 from tnsum._pytrees import register
 from tnsum._typing import Array, Device, DType, Namespace, Scalar
 from tnsum._weights import (
-    checked_weight,
     checked_weight_array,
     checked_weights,
     is_complex_weight,
     joined_weights,
-    multiplied,
-    weighted,
 )
-from tnsum.alignment import Term, aligned, count
+from tnsum.alignment import Term, count, stack_of
 from tnsum.errors import NetworkError
-from tnsum.multilinear import superdiagonal
 from tnsum.network import Network, NetworkStack
 from tnsum.node_arrays import Summable
 from tnsum.topology import Topology
@@ -66,7 +60,6 @@ class NetworkSum(Summable):
     """
 
     __slots__ = ("__weakref__", "_terms", "_topology", "_weights")
-    _topology: Topology
     _terms: tuple[Term, ...]
     _weights: tuple[Scalar, ...]
 
@@ -97,11 +90,6 @@ class NetworkSum(Summable):
             numbers = checked_weights(weights, len(stack), stack.some_array)
             weight = joined_weights(numbers, [1] * len(stack), stack.some_array)
         return cls._unchecked(stack.topology, [stack], [weight])
-
-    @property
-    def topology(self) -> Topology:
-        """The topology of every summand, in the first summand's names."""
-        return self._topology
 
     @property
     def summands(self) -> tuple[Network, ...]:
@@ -171,7 +159,9 @@ class NetworkSum(Summable):
         NetworkError
             There is no such node, or the array does not fit into memory.
         """
-        return self._block_node(name, self._explicit_topology())
+        from tnsum.explicit import block_node
+
+        return block_node(self, name)
 
     def to_network(self) -> Network:
         """The explicit block network: the paper's Conjecture 1, zeros included.
@@ -183,12 +173,9 @@ class NetworkSum(Summable):
         NetworkError
             The arrays do not fit into memory.
         """
-        topology = self._explicit_topology()
-        sizes = self._explicit_sizes(topology)
-        n_entries = sum(math.prod(sizes[m] for m in held) for held in topology.nodes.values())
-        check_memory(n_entries, self.dtype, "The explicit sum", _KEEP_LAZY)
-        arrays = {name: self._block_node(name, topology) for name in topology.nodes}
-        return Network._unchecked(topology, arrays)
+        from tnsum.explicit import block_network
+
+        return block_network(self)
 
     def contract(self) -> Array:
         """The dense array, axes in the order of `physical_modes`; summands are added one by one.
@@ -251,9 +238,9 @@ class NetworkSum(Summable):
         return self._unchecked(self._topology, [term.conj() for term in self._terms], weights)
 
     @property
-    def terms(self) -> tuple[Term, ...]:
-        """The networks and stacks as they are held, in this sum's names."""
-        return self._terms
+    def terms(self) -> tuple[tuple[Term, Scalar], ...]:
+        """The networks and stacks as they are held, each with its weight or weights."""
+        return tuple(zip(self._terms, self._weights, strict=True))
 
     def tail(self, start: int) -> NetworkSum:
         """The sum of the terms from number `start` on."""
@@ -264,7 +251,7 @@ class NetworkSum(Summable):
 
         Single networks of equal ranks are copied into a stack, so that work on them is batched.
         """
-        xp, dtype = self.namespace, dtype or self.dtype
+        dtype = dtype or self.dtype
         groups: dict[object, list[int]] = {}
         for k, term in enumerate(self._terms):
             single = isinstance(term, Network)
@@ -272,14 +259,12 @@ class NetworkSum(Summable):
             groups.setdefault(key, []).append(k)
         found = []
         for members in groups.values():
-            terms = [self._terms[k] for k in members]
+            terms: list[Any] = [self._terms[k] for k in members]
             weights = self._joined_weights(members)
-            if isinstance(terms[0], Network):
-                arrays = {n: xp.stack([t.arrays[n] for t in terms]) for n in self._topology.nodes}
-                stack = NetworkStack._unchecked(self._topology, arrays)
-            else:
-                stack = terms[0]
-            found.append((stack.astype(dtype), weights))
+            first = terms[0].astype(dtype)
+            if isinstance(first, Network):
+                first = stack_of([first, *(term.astype(dtype) for term in terms[1:])])
+            found.append((first, weights))
         return found
 
     def _mapped(self, function: Callable[[Any], Term]) -> NetworkSum:
@@ -290,37 +275,6 @@ class NetworkSum(Summable):
         weights = [self._weights[k] for k in members]
         counts = [count(self._terms[k]) for k in members]
         return joined_weights(weights, counts, self.some_array, self.dtype)
-
-    def _explicit_topology(self) -> Topology:
-        return self._topology if self.n_summands == 1 else self._topology.joined
-
-    def _explicit_sizes(self, topology: Topology) -> dict[str, int]:
-        sizes = dict.fromkeys(topology.modes, self.n_summands)
-        return {**sizes, **dict(zip(self.physical_modes, self.shape, strict=True)), **self.ranks}
-
-    def _block_node(self, name: str, topology: Topology) -> Array:
-        if name not in topology.nodes:
-            raise NetworkError(f"A node must be one of {tuple(topology.nodes)}; {name!r} came.")
-        modes = topology.nodes[name]
-        sizes = self._explicit_sizes(topology)
-        what = f"Node {name!r} of the explicit sum"
-        check_memory(math.prod(sizes[m] for m in modes), self.dtype, what, _KEEP_LAZY)
-        xp, dtype = self.namespace, self.dtype
-        carries_weights = name == next(iter(topology.nodes))
-        n_joining = len(modes) - len(self._topology.nodes[name])
-        blocks: list[Array] = []
-        for term, weight in zip(self._terms, self._weights, strict=True):
-            array = _arrays.astype(xp, term.arrays[name], dtype)
-            if carries_weights:
-                array = weighted(xp, array, weight)
-            array = xp.reshape(array, (*array.shape, *(1,) * n_joining)) if n_joining else array
-            blocks += (
-                [array[m, ...] for m in range(len(term))]
-                if isinstance(term, NetworkStack)
-                else [array]
-            )
-        shared = [k for k, mode in enumerate(modes) if mode in self.physical_modes]
-        return superdiagonal(*blocks, shared=shared)
 
     def __repr__(self) -> str:
         ranks = ", ".join(f"{mode}={rank}" for mode, rank in list(self.ranks.items())[:12])
@@ -334,106 +288,8 @@ class NetworkSum(Summable):
         return NetworkSum._unchecked, (self._topology, self._terms, self._weights)
 
 
-_KEEP_LAZY = "Keep the sum lazy: contract, entries, select, norm, inner and distance need no explicit blocks."
-
 register(
     NetworkSum,
     lambda s: ((s._terms, s._weights), s._topology),
     lambda topology, children: NetworkSum._unchecked(topology, *children),
 )
-
-
-def add(*summands: Summable, weights: Sequence[Scalar] | Array | None = None) -> NetworkSum:
-    """The lazy sum of networks, sums and stacks, with one weight for each argument.
-
-    Parameters
-    ----------
-    *summands : Network, NetworkSum or NetworkStack
-        Of isomorphic topologies and equal physical sizes; ranks may differ. Physical modes are
-        paired by name if all names agree, by position if none does; a sum speaks in the names of its
-        first summand. A stack stands for all its networks.
-    weights : sequence of numbers or array, optional
-        One for each argument, ones by default. They may be complex, and arrays that carry gradients.
-
-    Notes
-    -----
-    Nothing is computed: ranks add up, and nothing is compressed. The dtype is the result type of all
-    summands; weights do not change its precision, but a complex weight makes the sum complex.
-
-    Raises
-    ------
-    NetworkError
-        No summand came, one is not a network, they are of different array libraries or devices, or
-        there is not one weight for each.
-    ModeError
-        Physical modes cannot be paired, or differ in size.
-    TopologyError
-        Topologies differ; the message names where.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> x = Network.from_einsum("ir,rj->ij", np.ones((2, 1)), np.ones((1, 2)))
-    >>> y = Network.from_einsum("as,sb->ab", np.eye(2), np.eye(2))
-    >>> add(x, y, weights=[1, 10]).contract()
-    array([[11.,  1.],
-           [ 1., 11.]])
-    """
-    for k, summand in enumerate(summands):
-        if not isinstance(summand, Summable):
-            advice = ""
-            if isinstance(summand, list | tuple):
-                advice = " Pass the networks one by one: tnsum.add(*networks)."
-            raise NetworkError(
-                f"Summand {k} must be a Network, NetworkSum or NetworkStack; "
-                f"{type(summand).__name__} came.{advice}"
-            )
-    if not summands:
-        raise NetworkError(
-            "A sum must have at least one summand; none came. The shape of an empty sum is unknown."
-        )
-    scalars: Sequence[Scalar] = (1,) * len(summands)
-    if weights is not None:
-        scalars = checked_weights(weights, len(summands), summands[0].some_array)
-    return _flat(list(zip(summands, scalars, strict=True)))
-
-
-def mean(*summands: Summable) -> NetworkSum:
-    """The lazy mean of networks: their sum with equal weights; a stack counts as all its networks.
-
-    Raises
-    ------
-    NetworkError, ModeError, TopologyError
-        As for `add`.
-    """
-    n = sum(len(x) if isinstance(x, NetworkStack) else 1 for x in summands)
-    return add(*summands, weights=[1 / n] * len(summands) if n else None)
-
-
-def sum_of_two(a: Summable, weight: Scalar, b: object, other_weight: Scalar) -> NetworkSum:
-    """`weight * a + other_weight * b`, or without b: what the operators of networks mean."""
-    pairs = [(a, weight)] + ([(b, other_weight)] if isinstance(b, Summable) else [])
-    for x, _ in pairs:
-        if isinstance(x, NetworkStack):
-            raise TypeError(
-                "A stack is many networks, not one: say stack.sum() for the sum of its networks, "
-                "NetworkStack.concatenate for one longer stack."
-            )
-    return _flat([(x, checked_weight(w, 0, x.some_array)) for x, w in pairs])
-
-
-def _flat(pairs: Sequence[tuple[Summable, Scalar]]) -> NetworkSum:
-    terms: list[Term] = []
-    weights: list[Scalar] = []
-    n_before = 0
-    for summand, weight in pairs:
-        if isinstance(summand, NetworkSum):
-            parts = list(zip(summand._terms, summand._weights, strict=True))
-        else:
-            assert isinstance(summand, Network | NetworkStack)
-            parts = [(summand, 1)]
-        for term, own in parts:
-            terms.append(aligned(term, terms[0], n_before) if terms else term)
-            weights.append(multiplied(own, weight))
-            n_before += count(term)
-    return NetworkSum._unchecked(terms[0].topology, terms, weights)

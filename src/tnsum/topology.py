@@ -118,6 +118,13 @@ class Topology:
         return self._holders[mode]
 
     @cached_property
+    def physical_axes(self) -> tuple[tuple[str, int], ...]:
+        """For each physical mode a node that holds it, and which of the node's axes it is."""
+        nodes = (self._holders[mode][0] for mode in self._physical_modes)
+        pairs = zip(nodes, self._physical_modes, strict=True)
+        return tuple((name, self._nodes[name].index(mode)) for name, mode in pairs)
+
+    @cached_property
     def components(self) -> tuple[tuple[str, ...], ...]:
         """The nodes in groups that contraction modes connect, in order of appearance."""
         leader = {name: name for name in self._nodes}

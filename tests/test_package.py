@@ -1,0 +1,103 @@
+"""The package as a whole: public names, direction of imports, what importing loads, the README."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tnsum
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "tnsum"
+
+# From the layout in CONTRIBUTING: a module imports, at module level, only from lines above it.
+LAYOUT = re.search(r"```\n(errors\.py.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+assert LAYOUT is not None
+MODULES = [line.split()[0].removesuffix(".py") for line in LAYOUT[1].splitlines()]
+
+
+def module_level_imports(path: Path) -> list[str]:
+    """The tnsum modules that a file imports outside functions and type checking."""
+    found = []
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tnsum"):
+            names = [alias.name for alias in node.names]
+            found += names if node.module == "tnsum" else [str(node.module).split(".")[1]]
+        elif isinstance(node, ast.Import):
+            found += [a.name.split(".")[1] for a in node.names if a.name.startswith("tnsum.")]
+    return found
+
+
+def test_layout_lists_every_module() -> None:
+    assert sorted(MODULES) == sorted(p.stem for p in SOURCE.glob("*.py") if p.stem != "__init__")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_import_only_from_lines_above(module: str) -> None:
+    above = MODULES[: MODULES.index(module)]
+    assert set(module_level_imports(SOURCE / f"{module}.py")) <= set(above)
+
+
+def test_only_one_module_asks_for_an_array_namespace() -> None:
+    askers = [p.stem for p in SOURCE.glob("*.py") if "array_api_compat" in p.read_text()]
+    assert askers == ["_arrays"]
+
+
+def test_public_names_exist_and_are_documented() -> None:
+    assert sorted(tnsum.__all__) == tnsum.__all__
+    for name in tnsum.__all__:
+        assert getattr(tnsum, name).__doc__, name
+    for name in tnsum.multilinear.__all__:
+        assert getattr(tnsum.multilinear, name).__doc__, name
+
+
+def test_all_public_names_of_the_package_are_listed() -> None:
+    modules = {*MODULES, "annotations"}
+    public = {name for name in vars(tnsum) if not name.startswith("_")} - modules
+    assert public | {"multilinear"} == set(tnsum.__all__)
+
+
+def run(code: str) -> str:
+    """The output of a fresh interpreter."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_importing_loads_no_heavy_library() -> None:
+    heavy = ["sklearn", "scipy", "matplotlib", "torch", "jax", "dask", "cotengra", "cupy"]
+    assert run(f"import sys, tnsum; print([m for m in {heavy} if m in sys.modules])") == "[]\n"
+
+
+def test_adding_and_measuring_load_no_heavy_library() -> None:
+    code = """
+import sys, numpy as np, tnsum
+x = tnsum.chain([np.ones((2, 3)), np.ones((3, 2))])
+tnsum.norm(x + x), tnsum.inner(x, x), (x + x).contract(), (x + x).to_network()
+print([m for m in ["sklearn", "scipy", "matplotlib", "torch", "jax", "dask"] if m in sys.modules])
+"""
+    assert run(code) == "[]\n"
+
+
+def readme_examples() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+def test_readme_examples_print_what_they_say() -> None:
+    code = "\n".join(readme_examples())
+    expected = [line.removeprefix("# ") for line in code.splitlines() if line.startswith("# ")]
+    assert run(code).rstrip().splitlines() == expected
+
+
+def test_readme_names_files_that_exist() -> None:
+    for name in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text()):
+        assert (ROOT / name).exists(), name
+
+
+def test_tour_finds_all_sums_right() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples" / "tour.py"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("All sums are right.\n")
