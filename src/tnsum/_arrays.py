@@ -81,6 +81,12 @@ def is_on_host(array: Array) -> bool:
     return isinstance(array, np.ndarray)
 
 
+def is_on_accelerator(array: Array) -> bool:
+    """Whether the array lies elsewhere than in the memory of the processor."""
+    device = None if is_on_host(array) else device_of(array)
+    return device is not None and "cpu" not in str(device).lower()
+
+
 def is_traced(array: Array) -> bool:
     """Whether the array is a stand-in without values, as inside jax.jit."""
     jax = sys.modules.get("jax")

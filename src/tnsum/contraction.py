@@ -26,9 +26,13 @@ from tnsum.summation import NetworkSum
 STACK: Label = ("stack",)
 ENTRY: Label = ("entry",)
 
-# Stacks are worked on in pieces whose largest array has about this many numbers: few enough to stay
-# in cache, enough that the time goes into arithmetic.
-PIECE = 2**20
+
+def piece_size(array: Array) -> int:
+    """The numbers of the largest array of a piece, when a stack is worked on in pieces.
+
+    Few enough to stay in cache, enough that the time goes into arithmetic: more on an accelerator.
+    """
+    return 2**26 if _arrays.is_on_accelerator(array) else 2**20
 
 
 def evaluate(
@@ -129,7 +133,7 @@ def pieces(operands: Sequence[Operand], n: int, output: Sequence[Label]) -> Iter
         if m in numbers
     }
     holding = [math.prod(sizes[m] for m in kept) for kept in plan.keep if numbers[STACK] in kept]
-    step = max(1, PIECE * few // max(holding))
+    step = max(1, piece_size(trial[0][0]) * few // max(holding))
     for start in range(0, n, step):
         yield sliced(operands, STACK, slice(start, start + step)) if step < n else list(operands)
 
@@ -164,7 +168,7 @@ def entries(x: Network | NetworkStack | NetworkSum, indices: Any) -> Array:
         groups: list[tuple[NetworkStack | Network, Array | None]] = [*x.grouped()]
     else:
         groups = [(x, None)]
-    step = max(1, PIECE // max(_n_gathered(stack) for stack, _ in groups))
+    step = max(1, piece_size(x.some_array) // max(_n_gathered(stack) for stack, _ in groups))
     parts = [
         _entries(xp, groups, flat[start : start + step, :], x.physical_modes)
         for start in range(0, max(1, flat.shape[0]), step)
@@ -198,7 +202,8 @@ def _entries(
         if weights is not None:
             operands.append((weights, (STACK,)))
             output = (ENTRY,)
-            n, step = weights.shape[0], max(1, PIECE // (_n_gathered(x) * indices.shape[0]))
+            n, n_each = weights.shape[0], _n_gathered(x) * indices.shape[0]
+            step = max(1, piece_size(weights) // max(1, n_each))
         path = zipped_path(x.topology, 1, 1 + (weights is not None))
         for start in range(0, n, step):
             piece = operands if step >= n else sliced(operands, STACK, slice(start, start + step))

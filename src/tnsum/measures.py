@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tnsum import _arrays
 from tnsum._typing import Array, Label, Namespace, Operand, Scalar
 from tnsum.addition import add
-from tnsum.contraction import PIECE, STACK, evaluate_scaled, operands_of, sliced
+from tnsum.contraction import STACK, evaluate_scaled, operands_of, piece_size, sliced
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.orthogonal import Group, Scaled, cores, plus, work_of_cores
@@ -131,7 +131,7 @@ def _pairwise(
             operands = _doubled(one, two)
             n_one, n_two = len(one[0]), len(two[0])
             single = sliced(sliced(operands, STACK, slice(0, 1)), other_stack, slice(0, 1))
-            n_pairs = max(1, PIECE // plan_for(single, (), path)[0].largest)
+            n_pairs = max(1, piece_size(operands[0][0]) // plan_for(single, (), path)[0].largest)
             step_two = min(n_two, max(1, math.isqrt(n_pairs)))
             step_one = min(n_one, max(1, n_pairs // step_two))
             for a in range(0, n_one, step_one):
