@@ -81,6 +81,20 @@ def is_on_host(array: Array) -> bool:
     return isinstance(array, np.ndarray)
 
 
+def indexed(array: Array, where: tuple[int | slice, ...]) -> Array:
+    """The part of an array, always as an array; steps may be negative in every library."""
+    backwards = []
+    forwards: list[int | slice] = []
+    for index, size in zip(where, array.shape, strict=True):
+        if isinstance(index, slice) and index.step is not None and index.step < 0:
+            chosen = range(size)[index]
+            backwards.append(sum(isinstance(k, slice) for k in forwards))
+            index = slice(chosen[-1], chosen[0] + 1, -chosen.step)
+        forwards.append(index)
+    found = array[(*forwards, ...)]
+    return namespace(array).flip(found, axis=tuple(backwards)) if backwards else found
+
+
 def is_on_accelerator(array: Array) -> bool:
     """Whether the array lies elsewhere than in the memory of the processor."""
     device = None if is_on_host(array) else device_of(array)
@@ -120,7 +134,7 @@ def constant(xp: Namespace, array: Array) -> Array:
 # dtypes
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64, typed=True)
 def dtype_name(dtype: DType) -> str:
     """The name of a dtype without its library: 'float64'."""
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
@@ -162,6 +176,11 @@ def real_dtype(xp: Namespace, dtype: DType) -> DType:
 def is_complex(dtype: DType) -> bool:
     """Whether a dtype is complex."""
     return dtype_name(dtype).startswith("complex")
+
+
+def as_integers(xp: Namespace, array: Array) -> Array:
+    """Integers of any width as 64-bit ones (the widest that JAX has switched on)."""
+    return xp.astype(array, xp.asarray(0).dtype if _is_jax(xp) else xp.int64)
 
 
 def astype(xp: Namespace, array: Array, dtype: DType) -> Array:

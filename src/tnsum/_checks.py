@@ -1,7 +1,11 @@
 """Checks of what a user hands over when a network is built or sliced."""
 
+import operator
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from tnsum import _arrays
 from tnsum._typing import Array, NodeArrays
@@ -22,6 +26,8 @@ def checked_arrays(topology: Topology, arrays: NodeArrays, n_leading: int) -> di
         raise NetworkError(
             f"There must be one array per node of {listed(tuple(topology.nodes))}; {came} came."
         )
+    # NumPy's arithmetic turns arrays without axes into numbers; they are taken back as arrays.
+    arrays = {k: np.asarray(a) if isinstance(a, np.generic) else a for k, a in arrays.items()}
     named = {f"node {name!r}": arrays[name] for name in topology.nodes}
     xp = _arrays.common_namespace(named)
     for label, array in named.items():
@@ -32,7 +38,7 @@ def checked_arrays(topology: Topology, arrays: NodeArrays, n_leading: int) -> di
 
 
 def _check_shapes(topology: Topology, arrays: NodeArrays, n_leading: int) -> None:
-    seen: dict[str | None, tuple[int, str]] = {}
+    seen: dict[str | None, tuple[int, str, int]] = {}
     for name, modes in topology.nodes.items():
         shape = tuple(arrays[name].shape)
         if len(shape) != len(modes) + n_leading:
@@ -41,29 +47,35 @@ def _check_shapes(topology: Topology, arrays: NodeArrays, n_leading: int) -> Non
                 f"Node {name!r} must have one axis per mode{leading}: it has modes {modes} and an "
                 f"array of shape {shape}."
             )
+        if 0 in shape:
+            raise NetworkError(f"Node {name!r} must not be empty; its array has shape {shape}.")
         for axis, (mode, size) in enumerate(zip((None,) * n_leading + modes, shape, strict=True)):
-            if size == 0:
-                raise NetworkError(f"Node {name!r} must not be empty; its array has shape {shape}.")
-            place = f"axis {axis} of node {name!r} with shape {shape}"
-            known, where = seen.setdefault(mode, (size, place))
+            known, node, at = seen.setdefault(mode, (size, name, axis))
             if known != size:
+                came = (
+                    f"{size} at axis {axis} of node {name!r} with shape {shape}, "
+                    f"{known} at axis {at} of node {node!r} with shape {tuple(arrays[node].shape)}."
+                )
                 if mode is None:
                     raise NetworkError(
-                        f"The leading axis must count the same networks in every node: it has size "
-                        f"{size} at {place}, {known} at {where}."
+                        f"The leading axis must count the same networks in every node: {came}"
                     )
-                raise ModeError(
-                    f"Mode {mode!r} must have one size: {size} at {place}, {known} at {where}."
-                )
+                raise ModeError(f"Mode {mode!r} must have one size: {came}")
 
 
-def as_names(modes: Sequence[str | int], names: Sequence[str]) -> tuple[str, ...]:
-    in_range = all(-len(names) <= m < len(names) for m in modes if isinstance(m, int))
-    if not in_range:
+def as_names(modes: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
+    """The names of modes that are given by name or position, checked to be all of them."""
+    found: list[object] = []
+    for mode in modes:
+        if _is_integer(mode) and -len(names) <= operator.index(mode) < len(names):
+            found.append(names[operator.index(mode)])
+        else:
+            found.append(mode)
+    if Counter(found) != Counter(names):
         raise ModeError(
             f"transpose must name each physical mode of {listed(names)} once; {modes} came."
         )
-    return tuple(names[m] if isinstance(m, int) else m for m in modes)
+    return tuple(map(str, found))
 
 
 def checked_selection(
@@ -81,10 +93,18 @@ def checked_selection(
             if not range(size)[index]:
                 raise ModeError(f"{index} selects nothing of mode {mode!r} of size {size}.")
             checked[mode] = index
-        elif isinstance(index, bool) or not hasattr(index, "__index__"):
+        elif isinstance(index, bool) or not _is_integer(index):
             raise ModeError(f"Mode {mode!r} is selected by an integer or a slice; {index!r} came.")
         elif not -size <= (number := index.__index__()) < size:
             raise ModeError(f"Index {number} lies outside mode {mode!r} of size {size}.")
         else:
             checked[mode] = number % size
     return checked
+
+
+def _is_integer(index: Any) -> bool:
+    try:
+        operator.index(index)
+    except TypeError:
+        return False
+    return True

@@ -135,6 +135,64 @@ def match(
     partition = _Partition(first, second, [*first_colours, *second_colours])
     if partition.unbalanced is not None or not partition.refine(list(partition.members)):
         return partition.mismatch()
+    if not partition.large:
+        return partition.pairs()
+    ours, theirs = _components(first), _components(second)
+    if len(ours) == 1:
+        return _searched(partition)
+    # Any two components that match may be matched: no choice among them is ever taken back.
+    classes = partition.class_of[: len(first)], partition.class_of[len(first) :]
+    waiting: dict[tuple[int, ...], list[list[int]]] = {}
+    for component in theirs:
+        waiting.setdefault(_signature(component, classes[1]), []).append(component)
+    counterpart = [0] * len(first)
+    for component in ours:
+        candidates = waiting.get(_signature(component, classes[0]), [])
+        for k, candidate in enumerate(candidates):
+            found = match(
+                _restricted(first, component), _restricted(second, candidate),
+                [classes[0][v] for v in component], [classes[1][v] for v in candidate],
+            )  # fmt: skip
+            if not isinstance(found, Mismatch):
+                for vertex, partner in zip(component, found, strict=True):
+                    counterpart[vertex] = candidate[partner]
+                del candidates[k]
+                break
+        else:
+            return Mismatch(component[0], next((c[0] for c in candidates), None))
+    return counterpart
+
+
+def _components(adjacency: Adjacency) -> list[list[int]]:
+    """The connected components, each with its vertices in order."""
+    seen = [False] * len(adjacency)
+    found = []
+    for start in range(len(adjacency)):
+        if seen[start]:
+            continue
+        seen[start] = True
+        component = [start]
+        for vertex in component:
+            for neighbour, _ in adjacency[vertex]:
+                if not seen[neighbour]:
+                    seen[neighbour] = True
+                    component.append(neighbour)
+        found.append(sorted(component))
+    return found
+
+
+def _restricted(adjacency: Adjacency, component: Sequence[int]) -> Adjacency:
+    """The graph of one component, its vertices numbered anew."""
+    number = {vertex: k for k, vertex in enumerate(component)}
+    return [[(number[w], n) for w, n in adjacency[v]] for v in component]
+
+
+def _signature(component: Sequence[int], classes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(classes[vertex] for vertex in component))
+
+
+def _searched(partition: _Partition) -> list[int] | Mismatch:
+    """Single out pairs until every class is one, taking back what leads nowhere."""
     diagnosis: Mismatch | None = None
     # Each choice: the length of the trail before it, its class, its vertex, the candidates left.
     choices: list[tuple[int, int, int, Iterator[int]]] = []

@@ -1,6 +1,7 @@
 """Refusing what does not fit into memory before it is asked for."""
 
 import os
+from pathlib import Path
 
 from tnsum._arrays import dtype_name
 from tnsum._typing import DType
@@ -21,7 +22,24 @@ def check_memory(n_entries: int, dtype: DType, what: str, advice: str) -> None:
 
 
 def available_memory() -> int | None:
-    """The free memory of this machine in bytes, as far as the system tells."""
+    """The free memory in bytes, of this machine or of the container, as far as the system tells."""
+    known = [n for n in (_of_machine(), _of_container()) if n is not None]
+    return min(known, default=None)
+
+
+def _of_container() -> int | None:
+    """What is left of the limit that a Linux container has, if it has one."""
+    try:
+        limit, used = (
+            int(Path("/sys/fs/cgroup", name).read_text())
+            for name in ("memory.max", "memory.current")
+        )
+    except (OSError, ValueError):
+        return None
+    return max(0, limit - used)
+
+
+def _of_machine() -> int | None:
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             for line in file:

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tnsum._arrays import (
+    DTYPES,
     astype,
     common_namespace,
     device_of,
+    dtype_name,
     is_array,
     is_complex,
     is_number,
@@ -65,8 +67,11 @@ def checked_weight(weight: Scalar, number: int, beside: Array) -> Scalar:
 def _as_floating(weights: Array, name: str, beside: Array) -> Array:
     """Integers in the summands' dtype; real and complex numbers as they are."""
     xp = common_namespace({"the summand": beside, name: weights})
-    if xp.isdtype(weights.dtype, ("real floating", "complex floating")):
+    kind = dtype_name(weights.dtype)
+    if kind in DTYPES:
         return weights
+    if not kind.startswith(("int", "uint", "bool", "float", "bfloat")):
+        raise NetworkError(f"Weights must be real or complex numbers; an array of {kind} came.")
     return xp.astype(weights, real_dtype(xp, beside.dtype))
 
 

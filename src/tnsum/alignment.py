@@ -17,10 +17,13 @@ def count(term: Term) -> int:
     return len(term) if isinstance(term, NetworkStack) else 1
 
 
-def aligned(terms: Sequence[Term], first: Term, number: int) -> Sequence[Term]:
+def aligned(
+    terms: Sequence[Term], first: Term, number: int, equal_ranks: bool = False
+) -> Sequence[Term]:
     """Terms of one topology with the first one's names and order of axes, as views of their arrays.
 
-    `number` is that of the terms' first network among the summands, for errors.
+    `number` is that of the terms' first network among the summands, for errors. With `equal_ranks`,
+    modes of equal ranks are matched where that is possible.
     """
     term, topology = terms[0], first.topology
     if term.topology is topology and term.shape == first.shape:
@@ -32,7 +35,8 @@ def aligned(terms: Sequence[Term], first: Term, number: int) -> Sequence[Term]:
         modes: Mapping[str, str] = {mode: mode for mode in topology.modes}
         found = [type(each)._unchecked(topology, each.arrays) for each in terms]
     else:
-        isomorphism = match_topologies(topology, term.topology, labels)
+        ranks = (first.ranks, term.ranks) if equal_ranks else None
+        isomorphism = match_topologies(topology, term.topology, labels, ranks)
         modes = isomorphism.modes
         found = [_permuted(each, topology, isomorphism) for each in terms]
     for mode, size, expected in zip(
@@ -98,7 +102,12 @@ def _of_one_dtype(terms: Sequence[Any]) -> list[Any]:
 
 
 def _of_equal_ranks(items: Sequence[Any], kind: type) -> list[Any]:
-    items = list(items)
+    try:
+        items = list(items)
+    except TypeError:
+        raise NetworkError(
+            f"A sequence of {kind.__name__}s must come; {type(items).__name__} came."
+        ) from None
     for k, item in enumerate(items):
         if not isinstance(item, kind):
             raise NetworkError(f"Item {k} must be a {kind.__name__}; {type(item).__name__} came.")
@@ -106,7 +115,7 @@ def _of_equal_ranks(items: Sequence[Any], kind: type) -> list[Any]:
         raise NetworkError(f"There must be at least one {kind.__name__}; none came.")
     terms = [items[0]]
     for k, item in enumerate(items[1:], 1):
-        terms += aligned([item], items[0], k)
+        terms += aligned([item], items[0], k, equal_ranks=True)
     for k, term in enumerate(terms):
         for mode, rank in term.ranks.items():
             if rank != terms[0].ranks[mode]:

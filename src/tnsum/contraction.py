@@ -144,7 +144,7 @@ def contract(x: Network | NetworkStack | NetworkSum) -> Array:
     shape = (len(x), *x.shape) if isinstance(x, NetworkStack) else x.shape
     check_memory(math.prod(shape), x.dtype, f"The dense array of shape {shape}", _ADVICE)
     if isinstance(x, Network):
-        return evaluate(xp, operands_of(x), modes)
+        return xp.asarray(evaluate(xp, operands_of(x), modes))
     if isinstance(x, NetworkStack):
         output = (STACK, *modes)
         parts = [evaluate(xp, piece, output) for piece in pieces(operands_of(x), len(x), output)]
@@ -155,7 +155,7 @@ def contract(x: Network | NetworkStack | NetworkSum) -> Array:
         for piece in pieces(operands, len(stack), modes):
             array = evaluate(xp, piece, modes)
             total = array if total is None else total + array
-    return total
+    return xp.asarray(total)
 
 
 def entries(x: Network | NetworkStack | NetworkSum, indices: Any) -> Array:
@@ -231,7 +231,7 @@ def _gathered(xp: Namespace, operand: Operand, columns: dict[str, Array]) -> Ope
 def _checked_indices(xp: Namespace, indices: Any, x: Network | NetworkStack | NetworkSum) -> Array:
     """Indices of shape (..., order), not negative, in the network's library."""
     own = _arrays.is_array(indices) and _arrays.namespace(indices) is xp
-    numbers = indices if own else np.asarray(indices)
+    numbers = indices if own else _as_numpy(indices)
     if numbers.shape[-1:] != (x.order,):
         raise ModeError(
             f"indices must have one index per physical mode {x.physical_modes} along the last axis; "
@@ -240,10 +240,9 @@ def _checked_indices(xp: Namespace, indices: Any, x: Network | NetworkStack | Ne
     kind = _arrays.dtype_name(numbers.dtype)
     if not kind.startswith(("int", "uint")) and math.prod(numbers.shape):
         raise ModeError(f"indices must be integers; {kind} came.")
-    if not own:
-        numbers = numbers.astype(np.int64)
+    numbers = _arrays.as_integers(xp, numbers) if own else numbers.astype(np.int64)
     if not _arrays.is_traced(numbers):
-        _check_bounds(numbers, x)
+        _check_bounds(xp if own else np, numbers, x)
     if not own:
         numbers = xp.asarray(numbers.tolist(), dtype=xp.int64, device=x.device)
         numbers = xp.reshape(numbers, np.shape(indices))
@@ -251,11 +250,18 @@ def _checked_indices(xp: Namespace, indices: Any, x: Network | NetworkStack | Ne
     return xp.where(numbers < 0, numbers + shape, numbers)
 
 
-def _check_bounds(numbers: Array, x: Network | NetworkStack | NetworkSum) -> None:
+def _as_numpy(indices: Any) -> Any:
+    try:
+        return np.asarray(indices)
+    except ValueError:
+        raise ModeError("indices must form an array of integers; they do not.") from None
+
+
+def _check_bounds(xp: Namespace, numbers: Array, x: Network | NetworkStack | NetworkSum) -> None:
+    if not math.prod(numbers.shape):
+        return
     for k, (mode, size) in enumerate(zip(x.physical_modes, x.shape, strict=True)):
         column = numbers[..., k]
-        outside = (column < -size) | (column >= size)
-        if bool(outside.any() if hasattr(outside, "any") else np.any(outside)):
-            raise ModeError(
-                f"indices must lie inside the shape {x.shape}; mode {mode!r} has size {size}."
-            )
+        for extreme in (int(xp.max(column)), int(xp.min(column))):
+            if not -size <= extreme < size:
+                raise ModeError(f"Index {extreme} lies outside mode {mode!r} of size {size}.")

@@ -97,7 +97,7 @@ def cp(factors: Sequence[Array], weights: Array | None = None) -> Network:
                 f"There must be one weight per component: factor 0 has {factors[0].shape[1]} "
                 f"columns, weights of shape {tuple(weights.shape)} came."
             )
-        factors[0] = factors[0] * weights
+        factors[0] = factors[0] * _in_precision_of(weights, factors[0])
     nodes = {f"factor{n}": (factor, (f"i{n}", "r")) for n, factor in enumerate(factors)}
     return Network(nodes, _numbered("i", len(factors)))
 
@@ -113,7 +113,8 @@ def tensor_train(cores: Sequence[Array]) -> Network:
     ----------
     cores : sequence of arrays of shape (rank, size, rank) or, for operators, (rank, size, size, rank)
         The boundary ranks of the first and last core must be 1 and are dropped; these two cores may
-        also come without them.
+        also come without them (an operator of fewer than three cores may not: it would read as a
+        train of vectors).
 
     Raises
     ------
@@ -194,37 +195,35 @@ def tree(root: Any) -> Network:
     >>> tree((np.ones((4, 4)), [pair, pair])).shape
     (2, 2, 2, 2)
     """
-    nodes: dict[str, tuple[Array, tuple[str, ...]]] = {}
     counts = {"leaf": 0, "inner": 0}
-
-    def named(node: Any) -> str:
+    arrays: dict[str, Array] = {}
+    held: dict[str, list[str]] = {}
+    # Nodes still to be opened, each with its parent's name; the next one is the last.
+    waiting: list[tuple[Any, str | None]] = [(root, None)]
+    while waiting:
+        node, parent = waiting.pop()
         kind = "inner" if isinstance(node, tuple | list) else "leaf"
+        name = f"{kind}{counts[kind]}"
+        held[name] = [f"i{counts[kind]}"] if kind == "leaf" else []
         counts[kind] += 1
-        return f"{kind}{counts[kind] - 1}"
-
-    def visit(node: Any, is_root: bool) -> str:
-        name = named(node)
-        if name.startswith("leaf"):
-            _check_axes(f"{name.capitalize()} of a tree", node, (2 - is_root,))
-            modes = (f"i{name.removeprefix('leaf')}",) + (() if is_root else (f"r_{name}",))
-            nodes[name] = (node, modes)
-            return name
+        if parent is not None:
+            held[parent].append(f"r_{name}")
+        if kind == "leaf":
+            arrays[name] = node
+            continue
         if len(node) != 2 or not isinstance(node[1], list | tuple) or not node[1]:
             raise NetworkError(
                 f"An inner node of a tree must be a pair (array, list of children); {name} is "
                 f"{type(node).__name__} of length {len(node)}."
             )
-        array, children = node
-        nodes[name] = (array, ())
-        below = tuple(f"r_{visit(child, False)}" for child in children)
-        modes = below if is_root else (*below, f"r_{name}")
-        _check_axes(
-            f"{name.capitalize()} of a tree, with {len(below)} children,", array, (len(modes),)
-        )
-        nodes[name] = (array, modes)
-        return name
-
-    visit(root, True)
+        arrays[name], children = node
+        waiting += [(child, name) for child in reversed(children)]
+    top = next(iter(held))
+    for name, modes in held.items():
+        below = f", with {len(modes)} children," if name.startswith("inner") else ""
+        modes += [] if name == top else [f"r_{name}"]
+        _check_axes(f"{name.capitalize()} of a tree{below}", arrays[name], (len(modes),))
+    nodes = {name: (arrays[name], tuple(modes)) for name, modes in held.items()}
     return Network(nodes, _numbered("i", counts["leaf"]))
 
 
@@ -243,7 +242,7 @@ def grid(arrays: Sequence[Sequence[Array]]) -> Network:
     ModeError
         Neighbours do not fit.
     """
-    rows = [list(row) for row in _checked("grid", arrays)]
+    rows = [list(_checked("row of a grid", row)) for row in _checked("grid", arrays)]
     width = len(rows[0])
     if width == 0 or any(len(row) != width for row in rows):
         lengths = [len(row) for row in rows]
@@ -282,6 +281,14 @@ def _check_axes(what: str, array: Any, allowed: tuple[int, ...]) -> None:
         raise NetworkError(
             f"{what} must have {' or '.join(map(str, allowed))} axes; shape {tuple(array.shape)} came."
         )
+
+
+def _in_precision_of(weights: Array, factor: Array) -> Array:
+    """Weights of any kind, real or complex, in the precision of a factor."""
+    xp = _arrays.namespace(factor)
+    real = _arrays.real_dtype(xp, factor.dtype)
+    dtype = _arrays.result_dtype(xp, [real], _arrays.is_complex(weights.dtype))
+    return _arrays.astype(xp, weights, dtype)
 
 
 def _numbered(letter: str, n: int) -> tuple[str, ...]:

@@ -29,6 +29,13 @@ class Isomorphism:
     nodes: Mapping[str, str]
     modes: Mapping[str, str]
 
+    def __post_init__(self) -> None:
+        for name in ("nodes", "modes"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Isomorphism, (dict(self.nodes), dict(self.modes))
+
 
 def pair_physical_modes(
     first: Topology, second: Topology, labels: tuple[str, str]
@@ -53,35 +60,52 @@ def pair_physical_modes(
     )
 
 
-def match_topologies(first: Topology, second: Topology, labels: tuple[str, str]) -> Isomorphism:
-    """`Topology.isomorphism`, with words for the two in its errors."""
+def match_topologies(
+    first: Topology,
+    second: Topology,
+    labels: tuple[str, str],
+    ranks: tuple[Mapping[str, int], Mapping[str, int]] | None = None,
+) -> Isomorphism:
+    """`Topology.isomorphism`, with words for the two in its errors.
+
+    With `ranks`, a matching of modes of equal ranks is returned if there is one.
+    """
     pairing = pair_physical_modes(first, second, labels)
-    found = _found_matching(first, second, tuple(pairing.items()))
+    pairs = tuple(pairing.items())
+    if ranks is not None:
+        both = tuple(ranks[0].items()), tuple(ranks[1].items())
+        found = _found_matching(first, second, pairs, both)
+        if isinstance(found, Isomorphism):
+            return found
+    found = _found_matching(first, second, pairs)
     if isinstance(found, Isomorphism):
         return found
+    difference = _difference(first, second, pairing, labels, found)
     raise TopologyError(
-        f"Summands must have isomorphic topologies: {_difference(first, second, pairing, labels, found)}"
-        f" Rename modes with Network.rename, or build both from one Topology."
+        f"Summands must have isomorphic topologies: {difference} Rename modes with Network.rename, "
+        f"or build both from one Topology."
     )
 
 
 @lru_cache(maxsize=1024)
 def _found_matching(
-    first: Topology, second: Topology, pairing: tuple[tuple[str, str], ...]
+    first: Topology,
+    second: Topology,
+    pairing: tuple[tuple[str, str], ...],
+    ranks: tuple[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = ((), ()),
 ) -> Isomorphism | Mismatch:
-    ours, theirs = _incidence(first), _incidence(second)
     found = match(
-        ours, theirs, _colours(first, [m for m, _ in pairing]),
-        _colours(second, [m for _, m in pairing]),
-    )  # fmt: skip
+        _incidence(first),
+        _incidence(second),
+        _colours(first, [mode for mode, _ in pairing], dict(ranks[0])),
+        _colours(second, [mode for _, mode in pairing], dict(ranks[1])),
+    )
     if isinstance(found, Mismatch):
         return found
     names = (*first.nodes, *first.modes), (*second.nodes, *second.modes)
     renamed = [(names[0][v], names[1][w]) for v, w in enumerate(found)]
     n_nodes = len(first.nodes)
-    return Isomorphism(
-        MappingProxyType(dict(renamed[:n_nodes])), MappingProxyType(dict(renamed[n_nodes:]))
-    )
+    return Isomorphism(dict(renamed[:n_nodes]), dict(renamed[n_nodes:]))
 
 
 def _incidence(topology: Topology) -> list[list[tuple[int, int]]]:
@@ -96,10 +120,18 @@ def _incidence(topology: Topology) -> list[list[tuple[int, int]]]:
     return edges
 
 
-def _colours(topology: Topology, physical_modes: Sequence[str]) -> list[int]:
-    """0 for nodes, 1 for contraction modes, and a colour of its own for each physical mode."""
-    colour = {mode: 2 + k for k, mode in enumerate(physical_modes)}
-    return [0] * len(topology.nodes) + [colour.get(mode, 1) for mode in topology.modes]
+def _colours(
+    topology: Topology, physical_modes: Sequence[str], ranks: Mapping[str, int]
+) -> list[int]:
+    """0 for nodes, a colour of its own for each physical mode, and one for each rank of the others.
+
+    Where no ranks are given the contraction modes have one colour.
+    """
+    n = len(physical_modes)
+    colour = {mode: 1 + k for k, mode in enumerate(physical_modes)}
+    others = [1 + n + ranks.get(mode, 0) for mode in topology.modes]
+    modes = [colour.get(m, other) for m, other in zip(topology.modes, others, strict=True)]
+    return [0] * len(topology.nodes) + modes
 
 
 def _difference(
@@ -117,7 +149,7 @@ def _difference(
                 f"physical mode {partner!r} of {labels[1]} is held by {listed(theirs)}, "
                 f"physical mode {mode!r} of {labels[0]} by {listed(ours)}."
             )
-        for name, other in zip(ours, theirs, strict=True):
+        for name, other in _paired_holders(first, ours, second, theirs, pairing):
             told = _node_difference(first, name, second, other, pairing, labels)
             if told:
                 return told
@@ -141,6 +173,28 @@ def _difference(
     if not sides:
         return "the same numbers of nodes and modes are connected in another way."
     return " and ".join(sides) + " have no counterpart that is connected alike."
+
+
+def _paired_holders(
+    first: Topology,
+    ours: Sequence[str],
+    second: Topology,
+    theirs: Sequence[str],
+    pairing: Mapping[str, str],
+) -> list[tuple[str, str]]:
+    """The holders of a physical mode side by side: those that hold the same physical modes first."""
+    left = list(theirs)
+    pairs, unpaired = [], []
+    for name in ours:
+        held = {pairing[m] for m in first.nodes[name] if m in pairing}
+        partners = set(pairing.values())
+        same = [other for other in left if partners.intersection(second.nodes[other]) == held]
+        if same:
+            left.remove(same[0])
+            pairs.append((name, same[0]))
+        else:
+            unpaired.append(name)
+    return [*zip(unpaired, left, strict=True), *pairs]
 
 
 def _node_difference(

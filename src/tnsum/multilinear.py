@@ -50,7 +50,8 @@ def unfold(x: Array, mode: int) -> Array:
     xp = _namespace(x)
     mode = _checked_mode(x, mode)
     others = [k for k in reversed(range(x.ndim)) if k != mode]
-    return xp.reshape(xp.permute_dims(x, (mode, *others)), (x.shape[mode], -1))
+    n_columns = math.prod(x.shape[k] for k in others)
+    return xp.reshape(xp.permute_dims(x, (mode, *others)), (x.shape[mode], n_columns))
 
 
 def fold(matrix: Array, mode: int, shape: Sequence[int]) -> Array:
@@ -72,11 +73,7 @@ def fold(matrix: Array, mode: int, shape: Sequence[int]) -> Array:
     """
     xp = _namespace(matrix)
     order = len(shape)
-    if not -order <= mode < order:
-        raise ModeError(
-            f"mode must lie in 0 ... {order - 1} for shape {tuple(shape)}; {mode} came."
-        )
-    mode %= order
+    mode = _mode_of_shape(shape, mode)
     others = [k for k in reversed(range(order)) if k != mode]
     expected = (shape[mode], math.prod(shape[k] for k in others))
     if tuple(matrix.shape) != expected:
@@ -232,6 +229,8 @@ def superdiagonal(*blocks: Array, shared: Iterable[int] = ()) -> Array:
     """
     xp = _namespace(*blocks)
     _check_orders("a superdiagonal", blocks)
+    if not isinstance(shared, Iterable):
+        raise ModeError(f"shared must be a collection of modes; {shared!r} came.")
     common = frozenset(_checked_mode(blocks[0], mode) for mode in shared)
     for number, block in enumerate(blocks):
         for mode in common:
@@ -252,11 +251,16 @@ def _namespace(*arrays: Array) -> Namespace:
 
 
 def _checked_mode(x: Array, mode: int) -> int:
-    if not -x.ndim <= mode < x.ndim:
+    return _mode_of_shape(x.shape, mode)
+
+
+def _mode_of_shape(shape: Sequence[int], mode: int) -> int:
+    order = len(shape)
+    if not hasattr(mode, "__index__") or not -order <= operator.index(mode) < order:
         raise ModeError(
-            f"mode must lie in 0 ... {x.ndim - 1} for shape {tuple(x.shape)}; {mode} came."
+            f"mode must be an integer in 0 ... {order - 1} for shape {tuple(shape)}; {mode!r} came."
         )
-    return int(mode % x.ndim)
+    return operator.index(mode) % order
 
 
 def _check_orders(what: str, arrays: Sequence[Array]) -> None:

@@ -7,6 +7,7 @@ sizes, held as one array per node with a leading axis that counts them.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, final, overload
 
@@ -189,9 +190,9 @@ class NetworkStack(NodeArraysBase):
                     f"A stack must not be empty; {index} selects nothing of {len(self)}."
                 )
             return self._mapped(lambda array: array[index, ...])
-        index = index.__index__()
+        index = operator.index(index)
         if not -len(self) <= index < len(self):
-            raise IndexError(f"index must lie in 0 ... {len(self) - 1}; {index} came.")
+            raise IndexError(f"A stack of {len(self)} networks has none with index {index}.")
         arrays = {name: array[index, ...] for name, array in self._arrays.items()}
         return Network._unchecked(self._topology, arrays)
 
@@ -215,6 +216,10 @@ for _cls in (Network, NetworkStack):
 def _parsed_einsum(
     equation: str, arrays: Sequence[Array]
 ) -> tuple[dict[str, tuple[Array, tuple[str, ...]]], tuple[str, ...]]:
+    if not isinstance(equation, str):
+        raise NetworkError(
+            f"An einsum equation must be a string, before the arrays; {type(equation).__name__} came."
+        )
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     letters = [letter for term in terms for letter in term]

@@ -12,7 +12,7 @@ from tnsum._checks import as_names, checked_arrays, checked_selection
 from tnsum._pytrees import tell_jax
 from tnsum._typing import Array, Device, DType, Namespace, NodeArrays, Scalar
 from tnsum.errors import ModeError, NetworkError
-from tnsum.topology import Topology, listed
+from tnsum.topology import Topology
 
 if TYPE_CHECKING:
     from tnsum.summation import NetworkSum
@@ -236,10 +236,6 @@ class NodeArraysBase(Summable):
         """
         names = self.physical_modes
         wanted = tuple(reversed(names)) if not modes else as_names(modes, names)
-        if sorted(wanted) != sorted(names):
-            raise ModeError(
-                f"transpose must name each physical mode of {listed(names)} once; {modes} came."
-            )
         topology = Topology(self._topology.nodes, wanted)
         return type(self)._unchecked(topology, self._arrays)
 
@@ -257,12 +253,17 @@ class NodeArraysBase(Summable):
             A mode is not physical, an index is not an integer or a slice, lies outside the mode's
             size, or selects nothing.
         """
+        if not isinstance(indices, Mapping | None):
+            raise ModeError(
+                f"select takes names of modes: x.select(i=3) or x.select({{'i': 3}}); "
+                f"{type(indices).__name__} came."
+            )
         chosen = checked_selection({**(indices or {}), **modes}, self.physical_modes, self.sizes)
         whole = (slice(None),) * self._n_leading
         arrays, nodes = {}, {}
         for name, held in self._topology.nodes.items():
             where = (*whole, *(chosen.get(mode, slice(None)) for mode in held))
-            arrays[name] = self._arrays[name][where]
+            arrays[name] = _arrays.indexed(self._arrays[name], where)
             nodes[name] = [m for m in held if not isinstance(chosen.get(m), int)]
         kept = [m for m in self.physical_modes if not isinstance(chosen.get(m), int)]
         return type(self)._unchecked(Topology(nodes, kept), arrays)

@@ -54,18 +54,33 @@ class Topology:
     def __init__(
         self, nodes: Mapping[str, Sequence[str]], physical_modes: Sequence[str] | None = None
     ) -> None:
-        self._nodes = {name: _checked_modes(name, modes) for name, modes in nodes.items()}
-        if not self._nodes:
+        if not isinstance(nodes, Mapping):
+            raise NetworkError(
+                f"nodes must be a mapping from names to modes; {type(nodes).__name__} came."
+            )
+        held_by = {name: _checked_modes(name, modes) for name, modes in nodes.items()}
+        if not held_by:
             raise NetworkError("A network must have at least one node; none came.")
         holders: dict[str, list[str]] = {}
-        for name, modes in self._nodes.items():
+        for name, modes in held_by.items():
             for mode in modes:
                 holders.setdefault(mode, []).append(name)
-        self._holders = {mode: tuple(names) for mode, names in holders.items()}
         if physical_modes is None:
-            self._physical_modes = tuple(m for m, names in holders.items() if len(names) == 1)
+            physical = tuple(mode for mode, names in holders.items() if len(names) == 1)
         else:
-            self._physical_modes = _checked_physical_modes(physical_modes, holders)
+            physical = _checked_physical_modes(physical_modes, holders)
+        vars(self).update(
+            _nodes=held_by,
+            _holders={mode: tuple(names) for mode, names in holders.items()},
+            _physical_modes=physical,
+        )
+
+    _nodes: dict[str, tuple[str, ...]]
+    _holders: dict[str, tuple[str, ...]]
+    _physical_modes: tuple[str, ...]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"A Topology cannot be changed; {name!r} was to be set.")
 
     @property
     def nodes(self) -> Mapping[str, tuple[str, ...]]:
@@ -247,17 +262,20 @@ def _checked_modes(node: str, modes: Sequence[str]) -> tuple[str, ...]:
             f"The modes of node {node!r} must be a sequence of names; the single string {modes!r} "
             f"came. Write ({', '.join(map(repr, modes))},), or use Network.from_einsum."
         )
-    if not isinstance(modes, Iterable) or not all(isinstance(mode, str) for mode in modes):
+    names = tuple(modes) if isinstance(modes, Iterable) else None
+    if names is None or not all(isinstance(mode, str) for mode in names):
         raise NetworkError(
             f"The modes of node {node!r} must be a sequence of strings; {modes!r} came."
         )
-    return tuple(modes)
+    return names
 
 
 def _checked_physical_modes(modes: Sequence[str], held: Mapping[str, object]) -> tuple[str, ...]:
     if isinstance(modes, str) or not isinstance(modes, Iterable):
         raise ModeError(f"physical_modes must be a sequence of mode names; {modes!r} came.")
     modes = tuple(modes)
+    if not all(isinstance(mode, str) for mode in modes):
+        raise ModeError(f"physical_modes must be a sequence of mode names; {modes!r} came.")
     repeated = [mode for mode, count in Counter(modes).items() if count > 1]
     if repeated:
         raise ModeError(f"A physical mode must be named once; {repeated[0]!r} came twice.")
@@ -273,6 +291,8 @@ def _checked_physical_modes(modes: Sequence[str], held: Mapping[str, object]) ->
 def _renaming(
     kind: str, names: Sequence[str], new: Mapping[str, str], error: type[NetworkError]
 ) -> dict[str, str]:
+    if not isinstance(new, Mapping):
+        raise error(f"rename takes a mapping from old to new names; {type(new).__name__} came.")
     unknown = [name for name in new if name not in set(names)]
     if unknown:
         raise error(f"A {kind} to rename must be one of {listed(names)}; {unknown[0]!r} came.")
