@@ -27,6 +27,8 @@ def is_array(value: object) -> bool:
 
 def common_namespace(arrays: Mapping[str, Array]) -> Namespace:
     """The namespace of arrays that must share one library and one device; keys are for errors."""
+    if all(type(array) is np.ndarray for array in arrays.values()):
+        return namespace(next(iter(arrays.values())))
     found: tuple[str, Namespace, Device] | None = None
     for name, array in arrays.items():
         if not is_array(array) or type(array).__name__ in ("matrix", "MaskedArray"):
@@ -156,7 +158,13 @@ def resolve_dtype(xp: Namespace, dtype: DType) -> DType:
     name = {float: "float64", complex: "complex128"}.get(dtype) or dtype_name(dtype)
     if name not in DTYPES:
         raise NetworkError(f"dtype must be one of {', '.join(DTYPES)}; {dtype!r} came.")
-    return getattr(xp, name)
+    return _dtype(xp, name)
+
+
+def _dtype(xp: Namespace, name: str) -> DType:
+    """A library's dtype by name, as its arrays have it (NumPy and JAX also have types of that name)."""
+    found = getattr(xp, name)
+    return np.dtype(found) if isinstance(found, type) else found
 
 
 def result_dtype(xp: Namespace, dtypes: Iterable[DType], any_complex: bool = False) -> DType:
@@ -164,13 +172,15 @@ def result_dtype(xp: Namespace, dtypes: Iterable[DType], any_complex: bool = Fal
     unique = list(dict.fromkeys(dtypes))
     dtype = unique[0] if len(unique) == 1 else xp.result_type(*unique)
     if any_complex:
-        dtype = {"float32": xp.complex64, "float64": xp.complex128}.get(dtype_name(dtype), dtype)
+        name = {"float32": "complex64", "float64": "complex128"}.get(dtype_name(dtype))
+        dtype = dtype if name is None else _dtype(xp, name)
     return dtype
 
 
 def real_dtype(xp: Namespace, dtype: DType) -> DType:
     """The real dtype of the same precision."""
-    return {"complex64": xp.float32, "complex128": xp.float64}.get(dtype_name(dtype), dtype)
+    name = {"complex64": "float32", "complex128": "float64"}.get(dtype_name(dtype))
+    return dtype if name is None else _dtype(xp, name)
 
 
 def is_complex(dtype: DType) -> bool:
@@ -296,14 +306,24 @@ def rescaled(xp: Namespace, array: Array) -> tuple[Array, Array]:
     return unscaled(xp, array, -exponent), exponent
 
 
+def rescaled_each(xp: Namespace, array: Array, axis: int, least: float) -> tuple[Array, Array]:
+    """The array with the largest entry at each index of an axis near one, and the log2 taken out.
+
+    Where no log2 exceeds `least` nothing is changed, if the values can be looked at.
+    """
+    others = tuple(k for k in range(array.ndim) if k != axis)
+    largest = constant(xp, xp.max(xp.abs(array), axis=others))
+    usable = (largest > 0) & xp.isfinite(largest)
+    exponents = xp.floor(xp.log2(xp.where(usable, largest, xp.ones_like(largest))))
+    if is_on_host(array) and np.max(np.abs(exponents)) <= least:
+        return array, np.zeros_like(exponents)
+    shape = tuple(-1 if k == axis else 1 for k in range(array.ndim))
+    return unscaled(xp, array, xp.reshape(-exponents, shape)), exponents
+
+
 def unscaled(xp: Namespace, array: Array, exponent: Array) -> Array:
     """The array times two to the exponent, in two steps that overflow only if the result does."""
-    if library(xp) == "numpy":
-        if not exponent:
-            return array
-        half = np.floor(exponent / 2)
-        for part in (half, exponent - half):
-            array = array * array.dtype.type(2.0**part)
+    if library(xp) == "numpy" and not np.any(exponent):
         return array
     half = xp.floor(exponent / 2)
     for part in (half, exponent - half):

@@ -109,6 +109,8 @@ def joined_weights(
     xp, device = namespace(beside), device_of(beside)
     any_complex = any(map(is_complex_weight, weights))
     dtype = result_dtype(xp, [real_dtype(xp, dtype or beside.dtype)], any_complex)
+    if len(weights) == 1 and is_number(weights[0]):
+        return xp.full((counts[0],), python_number(weights[0]), dtype=dtype, device=device)
     if all(map(is_number, weights)):
         pairs = zip(weights, counts, strict=True)
         numbers = [python_number(weight) for weight, n in pairs for _ in range(n)]
@@ -125,8 +127,9 @@ def joined_weights(
 
 def weighted(xp: Namespace, array: Array, weight: Scalar) -> Array:
     """An array times its weight; of a stack, times one weight per network or one for all."""
+    if type(weight) is int and weight == 1:
+        return array
     if is_array(weight):
         weight = astype(xp, weight, array.dtype)
         weight = xp.reshape(weight, (*weight.shape, *(1,) * (array.ndim - weight.ndim)))
-        return array * weight
-    return array if type(weight) is int and weight == 1 else array * python_number(weight)
+    return xp.asarray(array * weight)

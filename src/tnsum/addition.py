@@ -108,5 +108,7 @@ def _flat(pairs: Sequence[tuple[Any, Scalar]]) -> NetworkSum:
         terms += aligned(own, terms[0], n_before) if terms else own
         one = type(weight) is int and weight == 1
         weights += own_weights if one else [multiplied(w, weight) for w in own_weights]
-        n_before += sum(map(count, own))
-    return NetworkSum._unchecked(terms[0].topology, terms, weights)
+        n_before += summand.n_summands if isinstance(summand, NetworkSum) else count(summand)
+    total = NetworkSum._unchecked(terms[0].topology, terms, weights)
+    total._n_summands = n_before
+    return total

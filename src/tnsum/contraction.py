@@ -110,6 +110,10 @@ def operands_of(x: Network | NetworkStack) -> list[Operand]:
 
 def sliced(operands: Sequence[Operand], mode: Label, where: slice) -> list[Operand]:
     """The operands with a part of one mode."""
+    sizes = [a.shape[modes.index(mode)] for a, modes in operands if mode in modes]
+    if not sizes or (not where.start and where.stop >= sizes[0]):
+        return list(operands)
+    where = slice(where.start, min(where.stop, sizes[0]))
     return [
         (array[tuple(where if m == mode else slice(None) for m in modes)], modes)
         if mode in modes
@@ -135,7 +139,7 @@ def pieces(operands: Sequence[Operand], n: int, output: Sequence[Label]) -> Iter
     holding = [math.prod(sizes[m] for m in kept) for kept in plan.keep if numbers[STACK] in kept]
     step = max(1, piece_size(trial[0][0]) * few // max(holding))
     for start in range(0, n, step):
-        yield sliced(operands, STACK, slice(start, start + step)) if step < n else list(operands)
+        yield sliced(operands, STACK, slice(start, start + step))
 
 
 def contract(x: Network | NetworkStack | NetworkSum) -> Array:
@@ -163,15 +167,16 @@ def entries(x: Network | NetworkStack | NetworkSum, indices: Any) -> Array:
     xp = x.namespace
     checked = _checked_indices(xp, indices, x)
     shape = tuple(checked.shape[:-1])
-    flat = xp.reshape(checked, (math.prod(shape), x.order))
+    n_entries = math.prod(shape)
+    flat = xp.reshape(checked, (n_entries, x.order))
     if isinstance(x, NetworkSum):
         groups: list[tuple[NetworkStack | Network, Array | None]] = [*x.grouped()]
     else:
         groups = [(x, None)]
     step = max(1, piece_size(x.some_array) // max(_n_gathered(stack) for stack, _ in groups))
     parts = [
-        _entries(xp, groups, flat[start : start + step, :], x.physical_modes)
-        for start in range(0, max(1, flat.shape[0]), step)
+        _entries(xp, groups, flat[start : min(start + step, n_entries), :], x.physical_modes)
+        for start in range(0, max(1, n_entries), step)
     ]
     found = parts[0] if len(parts) == 1 else xp.concat(parts, axis=-1)
     return _arrays.scalar(xp.reshape(found, (*found.shape[:-1], *shape)))
@@ -206,7 +211,7 @@ def _entries(
             step = max(1, piece_size(weights) // max(1, n_each))
         path = zipped_path(x.topology, 1, 1 + (weights is not None))
         for start in range(0, n, step):
-            piece = operands if step >= n else sliced(operands, STACK, slice(start, start + step))
+            piece = sliced(operands, STACK, slice(start, start + step))
             found = evaluate(xp, [_gathered(xp, a, columns) for a in piece], output, path)
             total = found if total is None else total + found
     return total

@@ -240,7 +240,7 @@ def superdiagonal(*blocks: Array, shared: Iterable[int] = ()) -> Array:
                     f"{block.shape[mode]}, of block 0 {blocks[0].shape[mode]}."
                 )
     if len(common) == blocks[0].ndim:
-        return reduce(operator.add, blocks)
+        return xp.asarray(reduce(operator.add, blocks))
     return place_blocks(xp, blocks, common)
 
 

@@ -12,7 +12,7 @@ from tnsum._checks import as_names, checked_arrays, checked_selection
 from tnsum._pytrees import tell_jax
 from tnsum._typing import Array, Device, DType, Namespace, NodeArrays, Scalar
 from tnsum.errors import ModeError, NetworkError
-from tnsum.topology import Topology
+from tnsum.topology import Topology, short
 
 if TYPE_CHECKING:
     from tnsum.summation import NetworkSum
@@ -307,7 +307,7 @@ class NodeArraysBase(Summable):
 
     def _described(self, what: str) -> str:
         lines = [
-            f"{what} of order {self.order}, shape {self.shape}, "
+            f"{what} of order {self.order}, shape {short(self.shape)}, "
             f"{_arrays.dtype_name(self.dtype)}, {self.n_parameters} parameters"
         ]
         sizes = self.sizes

@@ -105,7 +105,8 @@ def _collapsed(
     collapses: list[_Part] = []
 
     def part(sources: tuple[int, ...], held: Iterable[Label], cut: frozenset[str]) -> _Part:
-        rows = tuple(m for m in dict.fromkeys(held) if m not in cut and m in sizes)
+        # Rows of size one would only cost axes, of which an array has at most 64.
+        rows = tuple(m for m in dict.fromkeys(held) if m not in cut and sizes.get(m, 1) > 1)
         columns = sum(n * _extent(cut, rank, sizes) for n, rank in ranks)
         is_whole = len(parts) == 2 * n_nodes - 2
         if is_whole or math.prod(sizes[m] for m in rows) <= factor * columns:
@@ -188,7 +189,8 @@ def cores(
 
     A sum comes as its groups: stacks in one dtype with their weights (`NetworkSum.grouped`).
     """
-    groups = [group for one in sums for group in one]
+    pairs = [balanced(xp, one) for one in sums]
+    groups = [group for one, _ in pairs for group in one]
     reduction = _reduction_of(topology, groups)
     whole = reduction.whole
     operands = [operands_of(stack) for stack, _ in groups]
@@ -203,7 +205,7 @@ def cores(
         exponents.append(exponent + sum(exponents[k] for k in part.sources))
     taken = sum(exponents[k] for k in whole.sources)
     vectors = []
-    for one in sums:
+    for one, own in pairs:
         total: Scaled | None = None
         for (stack, weights), held in zip(one, operands, strict=False):
             left = [*(held[k] for k in whole.sources), (weights, (STACK,))]
@@ -211,8 +213,32 @@ def cores(
                 total = plus(xp, total, evaluate_scaled(xp, piece, whole.rows))
         assert total is not None
         operands = operands[len(one) :]
-        vectors.append((xp.reshape(total[0], (-1,)), total[1] + taken))
+        vectors.append((xp.reshape(total[0], (-1,)), total[1] + taken + own))
     return vectors
+
+
+def balanced(xp: Namespace, groups: Sequence[Group]) -> tuple[list[Group], Array]:
+    """The groups with the largest entry of every node near one, and the power of two that is left.
+
+    The scale of each summand goes into its weight, so that summands whose nodes are large in one place
+    and small in another do not push each other out of range on the way.
+    """
+    found: list[tuple[NetworkStack, Array, Array]] = []
+    for stack, weights in groups:
+        arrays: dict[str, Array] = {}
+        exponents: Array = 0.0
+        for name, array in stack.arrays.items():
+            least = _RANGE / len(stack.arrays)
+            arrays[name], taken = _arrays.rescaled_each(xp, array, 0, least)
+            exponents = exponents + taken
+        found.append((NetworkStack._unchecked(stack.topology, arrays), weights, exponents))
+    top = reduce(xp.maximum, [xp.max(exponents) for _, _, exponents in found])
+    scaled = [(stack, _arrays.unscaled(xp, w, exponents - top)) for stack, w, exponents in found]
+    return scaled, top
+
+
+# The powers of two that all nodes together may have: far less than the range of any dtype.
+_RANGE = 60.0
 
 
 def _triangles(

@@ -34,7 +34,7 @@ from tnsum.alignment import Term, count, stack_of
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.node_arrays import Summable
-from tnsum.topology import Topology
+from tnsum.topology import Topology, short
 
 
 @final
@@ -59,7 +59,8 @@ class NetworkSum(Summable):
            [ 0. ,  1. ,  0. ,  2. , -0. , -0.5]])
     """
 
-    __slots__ = ("__weakref__", "_terms", "_topology", "_weights")
+    __slots__ = ("__weakref__", "_n_summands", "_terms", "_topology", "_weights")
+    _n_summands: int | None
     _terms: tuple[Term, ...]
     _weights: tuple[Scalar, ...]
 
@@ -76,6 +77,7 @@ class NetworkSum(Summable):
         self._topology = topology
         self._terms = tuple(terms)
         self._weights = tuple(weights)
+        self._n_summands = None
         return self
 
     @classmethod
@@ -99,7 +101,9 @@ class NetworkSum(Summable):
     @property
     def n_summands(self) -> int:
         """How many networks are added."""
-        return sum(map(count, self._terms))
+        if self._n_summands is None:
+            self._n_summands = sum(map(count, self._terms))
+        return self._n_summands
 
     @property
     def weights(self) -> Array:
@@ -280,8 +284,9 @@ class NetworkSum(Summable):
         ranks = ", ".join(f"{mode}={rank}" for mode, rank in list(self.ranks.items())[:12])
         more = ", ..." if len(self.ranks) > 12 else ""
         return (
-            f"NetworkSum of {self.n_summands} networks of order {self.order}, shape {self.shape}, "
-            f"{_arrays.dtype_name(self.dtype)}" + (f", ranks {ranks}{more}" if ranks else "")
+            f"NetworkSum of {self.n_summands} networks of order {self.order}, "
+            f"shape {short(self.shape)}, {_arrays.dtype_name(self.dtype)}"
+            + (f", ranks {ranks}{more}" if ranks else "")
         )
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -303,6 +303,13 @@ def _renaming(
     return renamed
 
 
+def short(shape: Sequence[int]) -> str:
+    """A shape as a tuple, cut short when it is long."""
+    if len(shape) <= _SHOWN_NODES:
+        return repr(tuple(shape))
+    return f"({', '.join(map(str, shape[:_SHOWN_NODES]))}, ... {len(shape)} in all)"
+
+
 def listed(names: Sequence[str]) -> str:
     """The names as a tuple, cut short when there are many."""
     if len(names) <= _SHOWN_NODES:

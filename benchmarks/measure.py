@@ -1,0 +1,111 @@
+"""Timing side by side, memory, and tables: what the benchmarks share.
+
+Import this before NumPy: one BLAS thread is asked for here.
+"""
+
+import os
+import platform
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+for _name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB"):
+    os.environ.setdefault(f"{_name}_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402 - the number of threads is read when NumPy is imported
+
+Work = Callable[[], Any]
+
+
+def interleaved(
+    works: Mapping[str, Work], seconds: float, at_least: int = 3, at_most: int = 25
+) -> dict[str, float]:
+    """The median time of each work in seconds, all of them taking turns.
+
+    A work is repeated until its own runs have taken `seconds`, within the given numbers of runs.
+    """
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(at_most):
+        for name, work in works.items():
+            taken = times[name]
+            if len(taken) >= at_least and sum(taken) > seconds:
+                continue
+            start = time.perf_counter()
+            result = work()
+            taken.append(time.perf_counter() - start)
+            del result
+    return {name: statistics.median(taken) for name, taken in times.items()}
+
+
+def with_peak_memory(work: Work) -> tuple[Any, int]:
+    """The result, and the bytes that Python and NumPy have asked for, at most at one time."""
+    tracemalloc.start()
+    try:
+        return work(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def slope(numbers: Sequence[int], times: Sequence[float]) -> float:
+    """The exponent p of the power law time = c * number**p that fits best."""
+    return float(np.polyfit(np.log(numbers), np.log(times), 1)[0])
+
+
+def in_seconds(seconds: float) -> str:
+    """A time with three digits and a unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= scale or unit == "us":
+            return f"{seconds / scale:.3g} {unit}"
+    raise AssertionError
+
+
+def in_bytes(n: float) -> str:
+    """A number of bytes with three digits and a unit."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6)):
+        if n >= scale:
+            return f"{n / scale:.3g} {unit}"
+    return f"{n / 1e3:.3g} kB"
+
+
+class Report:
+    """Prints each step as it comes, and keeps the tables for a Markdown file."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+
+    def step(self, text: str) -> None:
+        """Print one line that is not kept."""
+        print(f"... {text}", flush=True)
+
+    def text(self, text: str) -> None:
+        """Print and keep a paragraph."""
+        print(f"\n{text}\n", flush=True)
+        self._text.append(text)
+
+    def table(self, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Print and keep a table."""
+        lines = [header, ["---"] * len(header), *rows]
+        self.text("\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines))
+
+    def write(self, path: Path, title: str, command: str, packages: Sequence[str]) -> None:
+        """Write what was kept, with the command, the versions and the number of cores."""
+        versions = ", ".join(f"{name} {version(name)}" for name in packages)
+        head = [
+            f"# {title}",
+            f"```\n{command}\n```",
+            f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores, one BLAS thread. "
+            "Times are medians of runs that take turns in one process; ratios are theirs / ours.",
+        ]
+        path.write_text("\n\n".join([*head, *self._text]) + "\n", encoding="utf-8")
+
+
+def version(package: str) -> str:
+    """The installed version of a package, or that it is missing."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
