@@ -6,7 +6,7 @@ that is marked so asks for them, and skipped where they are not installed.
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tnsum import Network
-from topologies import DTYPES, Case
+from topologies import BY_NAME, DTYPES, Case
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,18 @@ def network(case: Case, arrays: Mapping[str, Any], of: Library = NUMPY) -> Netwo
     """The network of a case with these NumPy arrays, converted to a library."""
     nodes = {name: (of.convert(arrays[name]), modes) for name, modes in case.nodes.items()}
     return Network(nodes, case.physical_modes)
+
+
+def tall(name: str, size: int) -> Case:
+    """A case of the table with larger sizes, where measures orthogonalise instead of contracting."""
+    case = BY_NAME[name]
+    return replace(case, name=f"tall_{name}", sizes=dict.fromkeys(case.physical_modes, size))
+
+
+TALL = [
+    *(tall("chain5", 40), tall("tensor_train5", 8), tall("star3", 12), tall("star4", 8)),
+    *(tall("cp3", 12), tall("ring4", 12)),
+]
 
 
 def rounding(dtype: str, double: float = 1e-12, single: float = 3e-5) -> float:

@@ -73,6 +73,21 @@ def node(array: Any, modes: Any = ("i", "r")) -> Network:
 
 
 TOPOLOGY: list[Row] = [
+    (lambda: pair.isomorphism(x), TopologyError,  # type: ignore[arg-type]
+     "other must be a Topology; Network came."),
+    (lambda: Topology({"A": {"i"}}), NetworkError,  # type: ignore[dict-item]
+     "The modes of node 'A' must be a sequence of strings; {'i'} came."),
+    (lambda: Network({"A": (ones((1,) * 61), [f"i{k}" for k in range(61)])}), NetworkError,
+     "A node must have at most 60 modes; node 'A' has 61. Split it, or leave out modes of size one."),
+    (lambda: np.asarray(x), TypeError, "A Network is no array; x.contract() gives the dense one."),
+    (lambda: tnsum.tensor_train([ones((1, 1, 1))] * 65).contract(), NetworkError,
+     "A dense array must have at most 64 axes; this tensor has order 65. Take entries(...) or "
+     "select(...) of it, or tnsum.norm and tnsum.inner."),
+    (lambda: ml.fold(A, 0, 6), NetworkError,  # type: ignore[arg-type]
+     "shape must be a sequence of integers; 6 came."),
+    (lambda: stack[np.array([0, 1])], TypeError,  # type: ignore[call-overload]
+     "A stack is indexed by an integer or a slice; ndarray came. "
+     "NetworkStack.from_networks([stack[k] for k in ...]) takes any selection."),
     (lambda: setattr(pair, "is_tree", False), AttributeError,
      "A Topology cannot be changed; 'is_tree' was to be set."),
     (lambda: Topology({"A": ("i",)}, [["i"]]), ModeError,  # type: ignore[list-item]
@@ -98,7 +113,7 @@ TOPOLOGY: list[Row] = [
      "A node's name must be a string; 1 came."),
     (lambda: Topology({"A": "ir"}), NetworkError,
      "The modes of node 'A' must be a sequence of names; the single string 'ir' came. "
-     "Write ('i', 'r',), or use Network.from_einsum."),
+     "Write ('i', 'r'), or use Network.from_einsum."),
     (lambda: Topology({"A": 3}), NetworkError,  # type: ignore[dict-item]
      "The modes of node 'A' must be a sequence of strings; 3 came."),
     (lambda: Topology({"A": ("i", 2)}), NetworkError,  # type: ignore[dict-item]
@@ -312,7 +327,7 @@ SUMS: list[Row] = [
 
 MEMORY: list[Row] = [
     (lambda: long_train.contract(), NetworkError,
-     re.compile(r"The dense array of shape \(10, .*10\) must fit into memory: it needs 8\.0e\+20 "
+     re.compile(r"The dense array of shape \(10, .*20 in all\) must fit into memory: it needs 8\.0e\+20 "
                 f"bytes, {FREE}Smaller ranks need less; entries.*")),
     (lambda: (long_train + long_train).contract(), NetworkError,
      re.compile(f"The dense array of shape .* needs 8\\.0e\\+20 bytes, {FREE}.*")),

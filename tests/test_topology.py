@@ -396,7 +396,7 @@ DIFFERENCES = [
     (
         "contraction nodes", "ia,abc,bd,cd,dj->ij", "ia,ab,bcd,cd,dj->ij",
         "node 'B' of the other with modes ('a', 'b') and node 'B' of this topology with modes "
-        "('a', 'b', 'c') have no counterpart that is connected alike.",
+        "('a', 'b', 'c') have no counterpart left that is connected alike.",
     ),
     (
         "behind a shared mode whose holders come in another order",

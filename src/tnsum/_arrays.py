@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from fractions import Fraction
 from functools import lru_cache
 
 import array_api_compat
@@ -122,6 +124,11 @@ def _is_mutable(xp: Namespace) -> bool:
     return library(xp) in ("numpy", "cupy")
 
 
+def can_decide(array: Array) -> bool:
+    """Whether a decision may depend on the values: not where a library may be tracing them."""
+    return library(namespace(array)) not in ("jax", "torch")
+
+
 def constant(xp: Namespace, array: Array) -> Array:
     """The same values, through which no gradient flows."""
     if _is_torch(xp):
@@ -155,7 +162,9 @@ def check_dtype(name: str, array: Array) -> None:
 
 def resolve_dtype(xp: Namespace, dtype: DType) -> DType:
     """The library's own dtype for a name, a Python type or another library's dtype."""
-    name = {float: "float64", complex: "complex128"}.get(dtype) or dtype_name(dtype)
+    name = ""
+    with suppress(TypeError):
+        name = dtype_name(np.dtype(dtype) if isinstance(dtype, str | type) else dtype)
     if name not in DTYPES:
         raise NetworkError(f"dtype must be one of {', '.join(DTYPES)}; {dtype!r} came.")
     return _dtype(xp, name)
@@ -188,9 +197,9 @@ def is_complex(dtype: DType) -> bool:
     return dtype_name(dtype).startswith("complex")
 
 
-def as_integers(xp: Namespace, array: Array) -> Array:
-    """Integers of any width as 64-bit ones (the widest that JAX has switched on)."""
-    return xp.astype(array, xp.asarray(0).dtype if _is_jax(xp) else xp.int64)
+def index_dtype(xp: Namespace) -> DType:
+    """64-bit integers, or the widest ones that JAX has switched on."""
+    return xp.asarray(0).dtype if _is_jax(xp) else _dtype(xp, "int64")
 
 
 def astype(xp: Namespace, array: Array, dtype: DType) -> Array:
@@ -208,7 +217,25 @@ def conj(xp: Namespace, array: Array) -> Array:
 
 def is_number(value: object) -> bool:
     """Whether `value` is a Python or NumPy number."""
-    return isinstance(value, int | float | complex | np.number | np.bool_)
+    kinds = int, float, complex, Fraction, np.number, np.bool_
+    return isinstance(value, kinds) and not isinstance(value, np.timedelta64)
+
+
+def as_array(value: Scalar) -> Array:
+    """An array again, where NumPy's arithmetic made a number of an array without axes."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def copied(xp: Namespace, array: Array) -> Array:
+    """The array's own copy, so that who writes to it changes no network; gradients flow through."""
+    if _is_jax(xp):
+        return array
+    return array.clone() if _is_torch(xp) else xp.asarray(array, copy=True)
+
+
+def widest_real(xp: Namespace) -> DType:
+    """The real dtype in which numbers are kept before the dtype of their sum is known."""
+    return xp.asarray(0.0).dtype if _is_jax(xp) else _dtype(xp, "float64")
 
 
 def scalar(array: Array) -> Scalar:
@@ -217,8 +244,12 @@ def scalar(array: Array) -> Scalar:
 
 
 def python_number(number: Scalar) -> Scalar:
-    """A NumPy number as Python's own, whose precision is weak."""
-    return number.item() if isinstance(number, np.generic) else number
+    """A number as Python's own int, float or complex, whose precision is weak."""
+    if isinstance(number, complex | np.complexfloating):
+        return complex(number)
+    if isinstance(number, int | np.integer | np.bool_):
+        return int(number)
+    return float(number)
 
 
 # blocks
@@ -326,8 +357,10 @@ def unscaled(xp: Namespace, array: Array, exponent: Array) -> Array:
     if library(xp) == "numpy" and not np.any(exponent):
         return array
     half = xp.floor(exponent / 2)
+    # Beyond the range of the dtype the result is zero or infinite in any case; clipped, a zero stays.
+    limit = 120.0 if dtype_name(array.dtype) in ("float32", "complex64") else 1000.0
     for part in (half, exponent - half):
-        array = array * _power_of_two(xp, part, array.dtype)
+        array = array * _power_of_two(xp, xp.clip(part, -limit, limit), array.dtype)
     return array
 
 

@@ -1,7 +1,6 @@
 """Checks of what a user hands over when a network is built or sliced."""
 
 import operator
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,9 @@ from tnsum import _arrays
 from tnsum._typing import Array, NodeArrays
 from tnsum.errors import ModeError, NetworkError
 from tnsum.topology import Topology, listed
+
+# Arrays of most libraries have at most 64 axes; some are needed on the way.
+MOST_AXES = 60
 
 
 def checked_arrays(topology: Topology, arrays: NodeArrays, n_leading: int) -> dict[str, Array]:
@@ -47,6 +49,11 @@ def _check_shapes(topology: Topology, arrays: NodeArrays, n_leading: int) -> Non
                 f"Node {name!r} must have one axis per mode{leading}: it has modes {modes} and an "
                 f"array of shape {shape}."
             )
+        if len(shape) > MOST_AXES:
+            raise NetworkError(
+                f"A node must have at most {MOST_AXES} modes; node {name!r} has {len(modes)}. Split it, "
+                f"or leave out modes of size one."
+            )
         if 0 in shape:
             raise NetworkError(f"Node {name!r} must not be empty; its array has shape {shape}.")
         for axis, (mode, size) in enumerate(zip((None,) * n_leading + modes, shape, strict=True)):
@@ -71,7 +78,7 @@ def as_names(modes: Sequence[Any], names: Sequence[str]) -> tuple[str, ...]:
             found.append(names[operator.index(mode)])
         else:
             found.append(mode)
-    if Counter(found) != Counter(names):
+    if sorted(map(repr, found)) != sorted(map(repr, names)):
         raise ModeError(
             f"transpose must name each physical mode of {listed(names)} once; {modes} came."
         )

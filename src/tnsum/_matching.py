@@ -2,15 +2,19 @@
 
 The two graphs are refined together, as one graph with two halves. A partition of the vertices is
 split until every vertex of a class has the same number of neighbours in every other class; a class
-with more vertices in one half than in the other proves that no matching exists. Where a class still
-holds several vertices of each half, one pair is singled out and the refinement goes on; a wrong
-choice is taken back. Splitting by all parts but the largest (Hopcroft) makes the refinement
-O(edges log vertices), so that a chain of a thousand nodes with physical modes only at its ends is
-matched in milliseconds, and so is a closed balanced tree with its many symmetries.
+with more vertices in one half than in the other proves that no matching exists. Splitting by all
+parts but the largest (Hopcroft) makes the refinement O(edges log vertices), so that a chain of a
+thousand nodes with physical modes only at its ends is matched in milliseconds.
+
+Where a class holds one vertex of each half, that pair is decided, and its edges need no more
+attention: they are part of what the refinement has found out about the others. What is undecided
+falls into components. Components that match may be matched in any way, without ever taking a choice
+back, so symmetries (equal branches of a tree, parallel modes) cost nothing. Only within a connected
+rest is a pair singled out, and another tried if that fails.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Adjacency = Sequence[Sequence[tuple[int, int]]]
@@ -26,7 +30,7 @@ class Mismatch:
 
 
 class _Partition:
-    """The vertices of both halves in classes that are split further and further, with undo."""
+    """The vertices of both halves in classes that are split further and further."""
 
     def __init__(self, first: Adjacency, second: Adjacency, colours: Sequence[int]) -> None:
         self.half = len(first)
@@ -37,20 +41,12 @@ class _Partition:
         for vertex, colour in enumerate(colours):
             self.members.setdefault(colour, set()).add(vertex)
         self.next_class = max(self.members, default=-1) + 1
-        self.large = {c for c, vertices in self.members.items() if len(vertices) > 2}
-        self.trail: list[tuple[int, int]] = []
-        self.unbalanced: int | None = next(
-            (c for c, vertices in self.members.items() if not self._balanced(vertices)), None
-        )
+        self.is_balanced = all(map(self._balanced, self.members.values()))
 
     def _balanced(self, vertices: set[int]) -> bool:
         return 2 * sum(vertex < self.half for vertex in vertices) == len(vertices)
 
-    def _sort_by_size(self, *classes: int) -> None:
-        for c in classes:
-            (self.large.add if len(self.members[c]) > 2 else self.large.discard)(c)
-
-    def split(self, old: int, part: set[int]) -> int:
+    def _split(self, old: int, part: set[int]) -> int:
         """Move `part` out of class `old` into a class of its own."""
         new = self.next_class
         self.next_class += 1
@@ -58,28 +54,13 @@ class _Partition:
         self.members[new] = part
         for vertex in part:
             self.class_of[vertex] = new
-        self.trail.append((old, new))
-        self._sort_by_size(old, new)
-        if not self._balanced(part):
-            self.unbalanced = new
+        self.is_balanced = self.is_balanced and self._balanced(part)
         return new
 
-    def undo(self, length: int) -> None:
-        """Take back every split after the first `length`."""
-        while len(self.trail) > length:
-            old, new = self.trail.pop()
-            part = self.members.pop(new)
-            for vertex in part:
-                self.class_of[vertex] = old
-            self.members[old] |= part
-            self.large.discard(new)
-            self._sort_by_size(old)
-        self.unbalanced = None
-
-    def refine(self, splitters: Sequence[int]) -> bool:
+    def refine(self) -> bool:
         """Split until stable; False as soon as a class is unbalanced."""
-        waiting = deque(splitters)
-        while waiting and self.unbalanced is None:
+        waiting = deque(self.members)
+        while waiting and self.is_balanced:
             counts: dict[int, int] = {}
             for vertex in self.members[waiting.popleft()]:
                 for neighbour, edges in self.adjacency[vertex]:
@@ -89,28 +70,34 @@ class _Partition:
                 parts = touched.setdefault(self.class_of[vertex], {})
                 parts.setdefault(count, set()).add(vertex)
             for old, parts in touched.items():
-                untouched = len(self.members[old]) - sum(map(len, parts.values()))
-                ordered = sorted(parts.values(), key=len)
-                if not untouched:
-                    ordered.pop()
-                elif len(ordered[-1]) > untouched:
-                    # The largest part keeps the class, so that only smaller ones are looked at
-                    # again: here the untouched vertices leave it.
-                    largest = ordered.pop()
-                    others = set().union(*ordered)
-                    ordered.append(self.members[old] - largest - others)
-                waiting.extend(self.split(old, part) for part in ordered)
-        return self.unbalanced is None
+                waiting.extend(self._split(old, part) for part in self._smaller_parts(old, parts))
+        return self.is_balanced
 
-    def undecided(self) -> int | None:
-        """A class with more than one vertex in each half."""
-        return next(iter(self.large), None)
+    def _smaller_parts(self, old: int, parts: dict[int, set[int]]) -> list[set[int]]:
+        """All parts of a class but the largest, which keeps the class and is not looked at again."""
+        untouched = len(self.members[old]) - sum(map(len, parts.values()))
+        ordered = sorted(parts.values(), key=len)
+        if not untouched:
+            return ordered[:-1]
+        if len(ordered[-1]) <= untouched:
+            return ordered
+        rest = self.members[old].difference(*ordered)
+        return [*ordered[:-1], rest]
+
+    def undecided(self) -> tuple[list[int], list[int]]:
+        """The vertices of each half that share their class with others of their half."""
+        large = [c for c, vertices in self.members.items() if len(vertices) > 2]
+        vertices = sorted(v for c in large for v in self.members[c])
+        middle = len(vertices) // 2
+        return vertices[:middle], [v - self.half for v in vertices[middle:]]
 
     def pairs(self) -> list[int]:
-        """The counterpart of each vertex of the first half, once every class is a pair."""
-        counterpart = [0] * self.half
-        for low, high in map(sorted, self.members.values()):
-            counterpart[low] = high - self.half
+        """The counterpart of each decided vertex of the first half, and -1 for the others."""
+        counterpart = [-1] * self.half
+        for vertices in self.members.values():
+            if len(vertices) == 2:
+                low, high = sorted(vertices)
+                counterpart[low] = high - self.half
         return counterpart
 
     def mismatch(self) -> Mismatch:
@@ -133,85 +120,70 @@ def match(
     Where there is none, the vertices that have no counterpart.
     """
     partition = _Partition(first, second, [*first_colours, *second_colours])
-    if partition.unbalanced is not None or not partition.refine(list(partition.members)):
+    if not partition.refine():
         return partition.mismatch()
-    if not partition.large:
-        return partition.pairs()
-    ours, theirs = _components(first), _components(second)
-    if len(ours) == 1:
-        return _searched(partition)
-    # Any two components that match may be matched: no choice among them is ever taken back.
+    counterpart = partition.pairs()
+    ours, theirs = partition.undecided()
+    if not ours:
+        return counterpart
     classes = partition.class_of[: len(first)], partition.class_of[len(first) :]
+    components = _components(first, ours)
     waiting: dict[tuple[int, ...], list[list[int]]] = {}
-    for component in theirs:
+    for component in _components(second, theirs):
         waiting.setdefault(_signature(component, classes[1]), []).append(component)
-    counterpart = [0] * len(first)
-    for component in ours:
+    for component in components:
         candidates = waiting.get(_signature(component, classes[0]), [])
         for k, candidate in enumerate(candidates):
-            found = match(
-                _restricted(first, component), _restricted(second, candidate),
-                [classes[0][v] for v in component], [classes[1][v] for v in candidate],
-            )  # fmt: skip
+            parts = _restricted(first, component), _restricted(second, candidate)
+            colours = [classes[0][v] for v in component], [classes[1][v] for v in candidate]
+            search = _singled_out if len(components) == 1 else match
+            found = search(*parts, *colours)
             if not isinstance(found, Mismatch):
                 for vertex, partner in zip(component, found, strict=True):
                     counterpart[vertex] = candidate[partner]
                 del candidates[k]
                 break
         else:
-            return Mismatch(component[0], next((c[0] for c in candidates), None))
+            left = [vertices for group in waiting.values() for vertices in group]
+            return Mismatch(component[0], left[0][0])
     return counterpart
 
 
-def _components(adjacency: Adjacency) -> list[list[int]]:
-    """The connected components, each with its vertices in order."""
-    seen = [False] * len(adjacency)
+def _singled_out(
+    first: Adjacency, second: Adjacency, first_colours: Sequence[int], second_colours: Sequence[int]
+) -> list[int] | Mismatch:
+    """A matching in which one vertex has a colour of its own, for one candidate after the other."""
+    new = max(first_colours) + 1
+    for candidate, colour in enumerate(second_colours):
+        if colour == first_colours[0]:
+            theirs = [*second_colours[:candidate], new, *second_colours[candidate + 1 :]]
+            found = match(first, second, [new, *first_colours[1:]], theirs)
+            if not isinstance(found, Mismatch):
+                return found
+    return Mismatch(0, second_colours.index(first_colours[0]))
+
+
+def _components(adjacency: Adjacency, vertices: Iterable[int]) -> list[list[int]]:
+    """The connected components of the graph of some vertices, each in order."""
+    left = dict.fromkeys(vertices)
     found = []
-    for start in range(len(adjacency)):
-        if seen[start]:
-            continue
-        seen[start] = True
-        component = [start]
+    while left:
+        component = [next(iter(left))]
+        del left[component[0]]
         for vertex in component:
             for neighbour, _ in adjacency[vertex]:
-                if not seen[neighbour]:
-                    seen[neighbour] = True
+                if neighbour in left:
+                    del left[neighbour]
                     component.append(neighbour)
         found.append(sorted(component))
     return found
 
 
 def _restricted(adjacency: Adjacency, component: Sequence[int]) -> Adjacency:
-    """The graph of one component, its vertices numbered anew."""
+    """The graph of some vertices, numbered anew."""
     number = {vertex: k for k, vertex in enumerate(component)}
-    return [[(number[w], n) for w, n in adjacency[v]] for v in component]
+    return [[(number[w], n) for w, n in adjacency[v] if w in number] for v in component]
 
 
 def _signature(component: Sequence[int], classes: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(classes[vertex] for vertex in component))
-
-
-def _searched(partition: _Partition) -> list[int] | Mismatch:
-    """Single out pairs until every class is one, taking back what leads nowhere."""
-    diagnosis: Mismatch | None = None
-    # Each choice: the length of the trail before it, its class, its vertex, the candidates left.
-    choices: list[tuple[int, int, int, Iterator[int]]] = []
-    while (undecided := partition.undecided()) is not None:
-        vertices = sorted(partition.members[undecided])
-        middle = len(vertices) // 2
-        choices.append((len(partition.trail), undecided, vertices[0], iter(vertices[middle:])))
-        while True:
-            if not choices:
-                return diagnosis or Mismatch(None, None)
-            length, chosen, vertex, candidates = choices[-1]
-            candidate = next(candidates, None)
-            if candidate is None:
-                choices.pop()
-                if choices:
-                    partition.undo(choices[-1][0])
-                continue
-            if partition.refine([partition.split(chosen, {vertex, candidate})]):
-                break
-            diagnosis = diagnosis or partition.mismatch()
-            partition.undo(length)
-    return partition.pairs()

@@ -30,13 +30,13 @@ def available_memory() -> int | None:
 def _of_container() -> int | None:
     """What is left of the limit that a Linux container has, if it has one."""
     try:
-        limit, used = (
-            int(Path("/sys/fs/cgroup", name).read_text())
-            for name in ("memory.max", "memory.current")
-        )
+        group = Path("/sys/fs/cgroup")
+        limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+        # Pages of files count as used, but are given back when memory is asked for.
+        return max(0, limit - used + int(stat.get("inactive_file", 0)))
     except (OSError, ValueError):
         return None
-    return max(0, limit - used)
 
 
 def _of_machine() -> int | None:
@@ -55,7 +55,8 @@ def _of_machine() -> int | None:
 
 def _in_words(n_bytes: int) -> str:
     if n_bytes >= 1000 * 2**40:
-        return f"{n_bytes:.1e} bytes"
+        digits = str(n_bytes)
+        return f"{digits[0]}.{digits[1]}e+{len(digits) - 1} bytes"
     for unit, size in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20)):
         if n_bytes >= size:
             return f"{n_bytes / size:.1f} {unit}"

@@ -4,12 +4,13 @@ A weight is weak in precision (a float64 weight leaves a float32 network alone) 
 complex weight makes the sum complex), and it is never turned into a Python number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import numpy as np
 
 from tnsum._arrays import (
     DTYPES,
+    as_array,
     astype,
     common_namespace,
     device_of,
@@ -21,6 +22,7 @@ from tnsum._arrays import (
     python_number,
     real_dtype,
     result_dtype,
+    widest_real,
 )
 from tnsum._typing import Array, DType, Namespace, Scalar
 from tnsum.errors import NetworkError
@@ -31,12 +33,11 @@ def checked_weights(weights: Sequence[Scalar] | Array, n: int, beside: Array) ->
     if is_array(weights):
         weights = checked_weight_array(weights, n, beside)
         return [weights[k] for k in range(n)]
-    try:
-        numbers = list(weights)
-    except TypeError:
+    if not isinstance(weights, Iterable) or isinstance(weights, Mapping | Set | str | bytes):
         raise NetworkError(
             f"weights must be a sequence of numbers or an array; {type(weights).__name__} came."
-        ) from None
+        )
+    numbers = list(weights)
     if len(numbers) != n:
         raise NetworkError(
             f"There must be one weight per summand: {n} summands and {len(numbers)} weights came."
@@ -65,14 +66,14 @@ def checked_weight(weight: Scalar, number: int, beside: Array) -> Scalar:
 
 
 def _as_floating(weights: Array, name: str, beside: Array) -> Array:
-    """Integers in the summands' dtype; real and complex numbers as they are."""
+    """Integers as real numbers; real and complex numbers as they are."""
     xp = common_namespace({"the summand": beside, name: weights})
     kind = dtype_name(weights.dtype)
     if kind in DTYPES:
         return weights
     if not kind.startswith(("int", "uint", "bool", "float", "bfloat")):
         raise NetworkError(f"Weights must be real or complex numbers; an array of {kind} came.")
-    return xp.astype(weights, real_dtype(xp, beside.dtype))
+    return xp.astype(weights, widest_real(xp))
 
 
 def is_complex_weight(weight: Scalar) -> bool:
@@ -80,6 +81,15 @@ def is_complex_weight(weight: Scalar) -> bool:
     return isinstance(weight, complex | np.complexfloating) or (
         is_array(weight) and is_complex(weight.dtype)
     )
+
+
+def inverse(weight: Scalar, beside: Array) -> Scalar:
+    """One over a weight, in no less than the precision of `beside`."""
+    if is_number(weight):
+        return 1 / python_number(weight)
+    checked = checked_weight(weight, 0, beside)
+    xp = namespace(checked)
+    return 1 / astype(xp, checked, result_dtype(xp, [checked.dtype, real_dtype(xp, beside.dtype)]))
 
 
 def multiplied(a: Scalar, b: Scalar) -> Scalar:
@@ -102,13 +112,13 @@ def multiplied(a: Scalar, b: Scalar) -> Scalar:
 def joined_weights(
     weights: Sequence[Scalar], counts: Sequence[int], beside: Array, dtype: DType = None
 ) -> Array:
-    """All weights in one array, in the precision of `dtype` (of `beside`): `counts` of each.
+    """All weights in one array, `counts` of each, in `dtype` (complex if a weight is).
 
     Each is a number, an array without axes, or an array of as many weights as its count.
     """
     xp, device = namespace(beside), device_of(beside)
     any_complex = any(map(is_complex_weight, weights))
-    dtype = result_dtype(xp, [real_dtype(xp, dtype or beside.dtype)], any_complex)
+    dtype = result_dtype(xp, [dtype or widest_real(xp)], any_complex)
     if len(weights) == 1 and is_number(weights[0]):
         return xp.full((counts[0],), python_number(weights[0]), dtype=dtype, device=device)
     if all(map(is_number, weights)):
@@ -132,4 +142,4 @@ def weighted(xp: Namespace, array: Array, weight: Scalar) -> Array:
     if is_array(weight):
         weight = astype(xp, weight, array.dtype)
         weight = xp.reshape(weight, (*weight.shape, *(1,) * (array.ndim - weight.ndim)))
-    return xp.asarray(array * weight)
+    return as_array(array * weight)

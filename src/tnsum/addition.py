@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tnsum._typing import Array, Scalar
-from tnsum._weights import checked_weight, checked_weights, multiplied
+from tnsum._weights import checked_weight, checked_weights, inverse, multiplied
 from tnsum.alignment import Term, aligned, count
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
@@ -93,6 +93,12 @@ def sum_of_two(a: Any, weight: Scalar, b: Any, other_weight: Scalar) -> NetworkS
                 "NetworkStack.concatenate for one longer stack."
             )
     return _flat([(x, checked_weight(w, 0, x.some_array)) for x, w in pairs])
+
+
+def quotient(x: Any, weight: Scalar) -> NetworkSum:
+    """`x / weight`."""
+    beside = x.some_array
+    return sum_of_two(x, inverse(weight, beside), None, 1)
 
 
 def _flat(pairs: Sequence[tuple[Any, Scalar]]) -> NetworkSum:

@@ -26,12 +26,13 @@ def aligned(
     modes of equal ranks are matched where that is possible.
     """
     term, topology = terms[0], first.topology
-    if term.topology is topology and term.shape == first.shape:
+    if term.topology is topology and term.shape == first.shape and not equal_ranks:
         _check_library(term, first, number)
         return terms
     labels = ("summand 0", f"summand {number}")
     _check_library(term, first, number)
-    if term.topology == topology:
+    same_ranks = not equal_ranks or dict(term.ranks) == dict(first.ranks)
+    if term.topology == topology and same_ranks:
         modes: Mapping[str, str] = {mode: mode for mode in topology.modes}
         found = [type(each)._unchecked(topology, each.arrays) for each in terms]
     else:

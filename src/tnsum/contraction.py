@@ -18,10 +18,11 @@ from tnsum import _arrays
 from tnsum._memory import check_memory
 from tnsum._products import product, simplified, transposed
 from tnsum._typing import Array, Label, Namespace, Operand
-from tnsum.errors import ModeError
+from tnsum.errors import ModeError, NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.paths import Path, plan_for, zipped_path
 from tnsum.summation import NetworkSum
+from tnsum.topology import short
 
 STACK: Label = ("stack",)
 ENTRY: Label = ("entry",)
@@ -146,9 +147,15 @@ def contract(x: Network | NetworkStack | NetworkSum) -> Array:
     """The dense array of a network, a stack or a sum (see their methods of this name)."""
     xp, modes = x.namespace, x.physical_modes
     shape = (len(x), *x.shape) if isinstance(x, NetworkStack) else x.shape
-    check_memory(math.prod(shape), x.dtype, f"The dense array of shape {shape}", _ADVICE)
+    if len(shape) > 64:
+        raise NetworkError(
+            f"A dense array must have at most 64 axes; this tensor has order {x.order}. "
+            f"Take entries(...) or select(...) of it, or tnsum.norm and tnsum.inner."
+        )
+    check_memory(math.prod(shape), x.dtype, f"The dense array of shape {short(shape)}", _ADVICE)
     if isinstance(x, Network):
-        return xp.asarray(evaluate(xp, operands_of(x), modes))
+        array = _arrays.as_array(evaluate(xp, operands_of(x), modes))
+        return _arrays.copied(xp, array) if len(x.topology.nodes) == 1 else array
     if isinstance(x, NetworkStack):
         output = (STACK, *modes)
         parts = [evaluate(xp, piece, output) for piece in pieces(operands_of(x), len(x), output)]
@@ -159,7 +166,7 @@ def contract(x: Network | NetworkStack | NetworkSum) -> Array:
         for piece in pieces(operands, len(stack), modes):
             array = evaluate(xp, piece, modes)
             total = array if total is None else total + array
-    return xp.asarray(total)
+    return _arrays.as_array(total)
 
 
 def entries(x: Network | NetworkStack | NetworkSum, indices: Any) -> Array:
@@ -200,20 +207,21 @@ def _entries(
     total = None
     for x, weights in groups:
         # The mode that counts the entries takes the place of the physical modes.
-        ones = xp.ones((indices.shape[0],), dtype=_arrays.real_dtype(xp, x.dtype), device=x.device)
+        ones = xp.ones((indices.shape[0],), dtype=x.dtype, device=x.device)
         operands = [*operands_of(x), (ones, (ENTRY,))]
-        output: tuple[Label, ...] = ((STACK,) if isinstance(x, NetworkStack) else ()) + (ENTRY,)
-        n, step = 1, 1
-        if weights is not None:
-            operands.append((weights, (STACK,)))
-            output = (ENTRY,)
-            n, n_each = weights.shape[0], _n_gathered(x) * indices.shape[0]
-            step = max(1, piece_size(weights) // max(1, n_each))
-        path = zipped_path(x.topology, 1, 1 + (weights is not None))
+        others = [(weights, (STACK,))] if weights is not None else []
+        output = (STACK, ENTRY) if isinstance(x, NetworkStack) and weights is None else (ENTRY,)
+        path = zipped_path(x.topology, 1, 1 + len(others))
+        n = len(x) if isinstance(x, NetworkStack) else 1
+        step = max(1, piece_size(ones) // max(1, _n_gathered(x) * indices.shape[0]))
+        parts = []
         for start in range(0, n, step):
-            piece = sliced(operands, STACK, slice(start, start + step))
-            found = evaluate(xp, [_gathered(xp, a, columns) for a in piece], output, path)
-            total = found if total is None else total + found
+            piece = sliced([*operands, *others], STACK, slice(start, start + step))
+            part = evaluate(xp, [_gathered(xp, a, columns) for a in piece], output, path)
+            total = part if total is None or STACK in output else total + part
+            parts.append(part)
+        if STACK in output:
+            return parts[0] if len(parts) == 1 else xp.concat(parts)
     return total
 
 
@@ -245,13 +253,14 @@ def _checked_indices(xp: Namespace, indices: Any, x: Network | NetworkStack | Ne
     kind = _arrays.dtype_name(numbers.dtype)
     if not kind.startswith(("int", "uint")) and math.prod(numbers.shape):
         raise ModeError(f"indices must be integers; {kind} came.")
-    numbers = _arrays.as_integers(xp, numbers) if own else numbers.astype(np.int64)
     if not _arrays.is_traced(numbers):
         _check_bounds(xp if own else np, numbers, x)
-    if not own:
-        numbers = xp.asarray(numbers.tolist(), dtype=xp.int64, device=x.device)
-        numbers = xp.reshape(numbers, np.shape(indices))
-    shape = xp.asarray(x.shape, dtype=numbers.dtype, device=x.device)
+    dtype = _arrays.index_dtype(xp)
+    if own:
+        numbers = xp.astype(numbers, dtype)
+    else:
+        numbers = xp.asarray(numbers.astype(_arrays.dtype_name(dtype)), device=x.device)
+    shape = xp.asarray(x.shape, dtype=dtype, device=x.device)
     return xp.where(numbers < 0, numbers + shape, numbers)
 
 

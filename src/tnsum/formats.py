@@ -11,6 +11,7 @@ from typing import Any
 
 from tnsum import _arrays
 from tnsum._typing import Array
+from tnsum._weights import checked_weight_array
 from tnsum.errors import NetworkError
 from tnsum.network import Network
 
@@ -287,8 +288,9 @@ def _in_precision_of(weights: Array, factor: Array) -> Array:
     """Weights of any kind, real or complex, in the precision of a factor."""
     xp = _arrays.namespace(factor)
     real = _arrays.real_dtype(xp, factor.dtype)
-    dtype = _arrays.result_dtype(xp, [real], _arrays.is_complex(weights.dtype))
-    return _arrays.astype(xp, weights, dtype)
+    checked = checked_weight_array(weights, weights.shape[0], factor)
+    dtype = _arrays.result_dtype(xp, [real], _arrays.is_complex(checked.dtype))
+    return _arrays.astype(xp, checked, dtype)
 
 
 def _numbered(letter: str, n: int) -> tuple[str, ...]:

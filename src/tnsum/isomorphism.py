@@ -172,7 +172,8 @@ def _difference(
     ]
     if not sides:
         return "the same numbers of nodes and modes are connected in another way."
-    return " and ".join(sides) + " have no counterpart that is connected alike."
+    verb = "has" if len(sides) == 1 else "have"
+    return " and ".join(sides) + f" {verb} no counterpart left that is connected alike."
 
 
 def _paired_holders(

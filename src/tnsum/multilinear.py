@@ -16,7 +16,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from tnsum._arrays import common_namespace, place_blocks
+from tnsum._arrays import as_array, common_namespace, copied, place_blocks
 from tnsum._typing import Array, Namespace
 from tnsum.errors import ModeError, NetworkError
 
@@ -72,6 +72,8 @@ def fold(matrix: Array, mode: int, shape: Sequence[int]) -> Array:
     True
     """
     xp = _namespace(matrix)
+    if not isinstance(shape, Sequence) or not all(hasattr(n, "__index__") for n in shape):
+        raise NetworkError(f"shape must be a sequence of integers; {shape!r} came.")
     order = len(shape)
     mode = _mode_of_shape(shape, mode)
     others = [k for k in reversed(range(order)) if k != mode]
@@ -240,7 +242,7 @@ def superdiagonal(*blocks: Array, shared: Iterable[int] = ()) -> Array:
                     f"{block.shape[mode]}, of block 0 {blocks[0].shape[mode]}."
                 )
     if len(common) == blocks[0].ndim:
-        return xp.asarray(reduce(operator.add, blocks))
+        return as_array(reduce(operator.add, blocks)) if len(blocks) > 1 else copied(xp, blocks[0])
     return place_blocks(xp, blocks, common)
 
 
@@ -256,7 +258,8 @@ def _checked_mode(x: Array, mode: int) -> int:
 
 def _mode_of_shape(shape: Sequence[int], mode: int) -> int:
     order = len(shape)
-    if not hasattr(mode, "__index__") or not -order <= operator.index(mode) < order:
+    is_integer = hasattr(mode, "__index__") and not getattr(mode, "ndim", 0)
+    if not is_integer or not -order <= operator.index(mode) < order:
         raise ModeError(
             f"mode must be an integer in 0 ... {order - 1} for shape {tuple(shape)}; {mode!r} came."
         )

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, final, overload
 
+from tnsum import _arrays
 from tnsum._checks import checked_arrays
 from tnsum._pytrees import register
 from tnsum._typing import Array, Modes, NodeArrays, Scalar
@@ -189,7 +190,13 @@ class NetworkStack(NodeArraysBase):
                 raise NetworkError(
                     f"A stack must not be empty; {index} selects nothing of {len(self)}."
                 )
-            return self._mapped(lambda array: array[index, ...])
+            rest = (slice(None),)
+            return self._mapped(lambda a: _arrays.indexed(a, (index, *rest * (a.ndim - 1))))
+        if not hasattr(index, "__index__") or getattr(index, "ndim", False):
+            raise TypeError(
+                f"A stack is indexed by an integer or a slice; {type(index).__name__} came. "
+                f"NetworkStack.from_networks([stack[k] for k in ...]) takes any selection."
+            )
         index = operator.index(index)
         if not -len(self) <= index < len(self):
             raise IndexError(f"A stack of {len(self)} networks has none with index {index}.")

@@ -29,6 +29,9 @@ class Summable:
 
     _topology: Topology
 
+    def __array__(self, *_: object, **__: object) -> Array:
+        raise TypeError(f"A {type(self).__name__} is no array; x.contract() gives the dense one.")
+
     @property
     def topology(self) -> Topology:
         """Which node holds which modes."""
@@ -76,7 +79,11 @@ class Summable:
     __rmul__ = __mul__
 
     def __truediv__(self, weight: Scalar) -> NetworkSum:
-        return self._sum(1 / weight) if _scales(weight) else NotImplemented
+        if not _scales(weight):
+            return NotImplemented
+        from tnsum.addition import quotient
+
+        return quotient(self, weight)
 
 
 def _adds(other: object) -> bool:
@@ -122,6 +129,7 @@ class NodeArraysBase(Summable):
         self = object.__new__(cls)
         self._topology = topology
         self._arrays = dict(arrays)
+        tell_jax()
         return self
 
     @property
@@ -227,7 +235,7 @@ class NodeArraysBase(Summable):
         Parameters
         ----------
         *modes : str or int
-            All physical modes, by name or position; none of them reverses the order.
+            All physical modes, by name or position, or a tuple of them; none reverses the order.
 
         Raises
         ------
@@ -235,6 +243,8 @@ class NodeArraysBase(Summable):
             The modes are not the physical modes, each once.
         """
         names = self.physical_modes
+        if len(modes) == 1 and isinstance(modes[0], tuple | list):
+            modes = tuple(modes[0])
         wanted = tuple(reversed(names)) if not modes else as_names(modes, names)
         topology = Topology(self._topology.nodes, wanted)
         return type(self)._unchecked(topology, self._arrays)

@@ -28,6 +28,7 @@ from functools import lru_cache, reduce
 from typing import TypeAlias
 
 from tnsum import _arrays
+from tnsum._memory import check_memory
 from tnsum._typing import Array, Label, Namespace
 from tnsum.contraction import STACK, evaluate_scaled, operands_of, pieces
 from tnsum.network import NetworkStack
@@ -153,7 +154,7 @@ def _work(
 
         def multiplied(sources: Iterable[int], output: tuple[Label, ...]) -> int:
             shapes = [(_Shape(tuple(size[m] for m in held[k])), held[k]) for k in sources]  # noqa: B023
-            return plan_for(shapes, output)[0].n_multiplications
+            return plan_for(shapes, output)[0].work
 
         for k, part in enumerate(collapses):
             work += multiplied(part.sources, (*part.rows, STACK, *sorted(part.cut)))
@@ -189,31 +190,37 @@ def cores(
 
     A sum comes as its groups: stacks in one dtype with their weights (`NetworkSum.grouped`).
     """
-    pairs = [balanced(xp, one) for one in sums]
-    groups = [group for one, _ in pairs for group in one]
+    groups = [group for one in sums for group in one]
     reduction = _reduction_of(topology, groups)
     whole = reduction.whole
-    operands = [operands_of(stack) for stack, _ in groups]
+    stacks, scales = zip(*(_balanced(xp, stack) for stack, _ in groups), strict=True)
+    operands, own = [operands_of(stack) for stack in stacks], list(scales)
     exponents: list[Array] = [0.0] * len(topology.nodes)
     for number, part in enumerate(reduction.collapses):
         output = (*part.rows, STACK, *sorted(part.cut))
-        chosen = [[held[k] for k in part.sources] for held in operands]
-        found = [evaluate_scaled(xp, some, output) for some in chosen]
+        found = [evaluate_scaled(xp, [held[k] for k in part.sources], output) for held in operands]
         triangles, exponent = _triangles(xp, found, len(part.rows))
-        for held, triangle in zip(operands, triangles, strict=True):
-            held.append((triangle, (("rows", number), *output[len(part.rows) :])))
+        for g, triangle in enumerate(triangles):
+            # Axis 1 counts the summands: each keeps its own scale.
+            triangle, taken = _arrays.rescaled_each(xp, triangle, 1, _RANGE / 4)
+            own[g] = own[g] + taken
+            operands[g].append((triangle, (("rows", number), *output[len(part.rows) :])))
         exponents.append(exponent + sum(exponents[k] for k in part.sources))
     taken = sum(exponents[k] for k in whole.sources)
-    vectors = []
-    for one, own in pairs:
+    vectors, start = [], 0
+    for one in sums:
+        numbers = range(start, start + len(one))
+        start += len(one)
+        weights, top = weights_in_scale(
+            xp, [groups[g][1] for g in numbers], [own[g] for g in numbers]
+        )
         total: Scaled | None = None
-        for (stack, weights), held in zip(one, operands, strict=False):
-            left = [*(held[k] for k in whole.sources), (weights, (STACK,))]
-            for piece in pieces(left, len(stack), whole.rows):
+        for g, weight in zip(numbers, weights, strict=True):
+            left = [*(operands[g][k] for k in whole.sources), (weight, (STACK,))]
+            for piece in pieces(left, weight.shape[0], whole.rows):
                 total = plus(xp, total, evaluate_scaled(xp, piece, whole.rows))
         assert total is not None
-        operands = operands[len(one) :]
-        vectors.append((xp.reshape(total[0], (-1,)), total[1] + taken + own))
+        vectors.append((xp.reshape(total[0], (-1,)), total[1] + taken + top))
     return vectors
 
 
@@ -223,19 +230,31 @@ def balanced(xp: Namespace, groups: Sequence[Group]) -> tuple[list[Group], Array
     The scale of each summand goes into its weight, so that summands whose nodes are large in one place
     and small in another do not push each other out of range on the way.
     """
-    found: list[tuple[NetworkStack, Array, Array]] = []
-    for stack, weights in groups:
-        arrays: dict[str, Array] = {}
-        exponents: Array = 0.0
-        for name, array in stack.arrays.items():
-            least = _RANGE / len(stack.arrays)
-            arrays[name], taken = _arrays.rescaled_each(xp, array, 0, least)
-            exponents = exponents + taken
-        found.append((NetworkStack._unchecked(stack.topology, arrays), weights, exponents))
-    top = reduce(xp.maximum, [xp.max(exponents) for _, _, exponents in found])
-    scaled = [(stack, _arrays.unscaled(xp, w, exponents - top)) for stack, w, exponents in found]
-    return scaled, top
+    stacks, own = zip(*(_balanced(xp, stack) for stack, _ in groups), strict=True)
+    weights, top = weights_in_scale(xp, [weight for _, weight in groups], own)
+    return list(zip(stacks, weights, strict=True)), top
 
+
+def _balanced(xp: Namespace, stack: NetworkStack) -> tuple[NetworkStack, Array]:
+    """A stack with nodes near one, and the power of two that is taken out of each network."""
+    arrays: dict[str, Array] = {}
+    exponents: Array = 0.0
+    for name, array in stack.arrays.items():
+        arrays[name], taken = _arrays.rescaled_each(xp, array, 0, _RANGE / len(stack.arrays))
+        exponents = exponents + taken
+    return NetworkStack._unchecked(stack.topology, arrays), exponents
+
+
+def weights_in_scale(
+    xp: Namespace, weights: Sequence[Array], exponents: Sequence[Array]
+) -> tuple[list[Array], Array]:
+    """Weights times their summands' powers of two, and the largest of these, which is taken out."""
+    top = reduce(xp.maximum, [xp.max(exponent) for exponent in exponents])
+    pairs = zip(weights, exponents, strict=True)
+    return [_arrays.unscaled(xp, weight, exponent - top) for weight, exponent in pairs], top
+
+
+_ADVICE = "Loops of high rank and many summands of high order make it large; inner needs less."
 
 # The powers of two that all nodes together may have: far less than the range of any dtype.
 _RANGE = 60.0
@@ -251,6 +270,9 @@ def _triangles(
         shapes.append(tuple(array.shape[n_rows:]))
         matrix = xp.reshape(array, (math.prod(array.shape[:n_rows]), math.prod(shapes[-1])))
         matrices.append(_arrays.unscaled(xp, matrix, exponent - top))
+    n_entries = sum(math.prod(matrix.shape) for matrix in matrices)
+    what = "The largest matrix to be orthogonalised, with its work space,"
+    check_memory(3 * n_entries, matrices[0].dtype, what, _ADVICE)
     joined = matrices[0] if len(matrices) == 1 else xp.concat(matrices, axis=1)
     triangle, taken = _arrays.rescaled(xp, _arrays.triangle(xp, joined))
     columns, start = [], 0

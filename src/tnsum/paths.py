@@ -38,6 +38,11 @@ class Plan:
     n_multiplications: int
     largest: int
 
+    @property
+    def work(self) -> int:
+        """The multiplications, with as many for each product as would fit into the time of its start."""
+        return self.n_multiplications + 100_000 * len(self.path)
+
 
 def plan_for(
     operands: Sequence[Operand], output: Sequence[Label], path: Path | None = None
@@ -61,7 +66,7 @@ def plan_for(
     return _plan(tuple(inputs), tuple(numbers[m] for m in output), tuple(sizes), path), numbers
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=8192)
 def _plan(
     inputs: tuple[tuple[int, ...], ...],
     output: tuple[int, ...],

@@ -64,7 +64,7 @@ class NetworkSum(Summable):
     _terms: tuple[Term, ...]
     _weights: tuple[Scalar, ...]
 
-    def __init__(self) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         raise TypeError(
             "A NetworkSum is made by x + y, tnsum.add(x, y, ...) or NetworkStack.sum()."
         )
@@ -145,6 +145,14 @@ class NetworkSum(Summable):
             for mode, rank in term.ranks.items():
                 total[mode] += rank * count(term)
         return MappingProxyType(total)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The size of each mode in the sum."""
+        physical = dict(zip(self.physical_modes, self.shape, strict=True))
+        ranks = self.ranks
+        sizes = {m: physical[m] if m in physical else ranks[m] for m in self._topology.modes}
+        return MappingProxyType(sizes)
 
     @property
     def n_parameters(self) -> int:
@@ -268,7 +276,8 @@ class NetworkSum(Summable):
             first = terms[0].astype(dtype)
             if isinstance(first, Network):
                 first = stack_of([first, *(term.astype(dtype) for term in terms[1:])])
-            found.append((first, weights))
+            # In the arrays' own dtype: not every library multiplies mixed ones.
+            found.append((first, _arrays.astype(self.namespace, weights, dtype)))
         return found
 
     def _mapped(self, function: Callable[[Any], Term]) -> NetworkSum:
@@ -278,7 +287,8 @@ class NetworkSum(Summable):
     def _joined_weights(self, members: Iterable[int]) -> Array:
         weights = [self._weights[k] for k in members]
         counts = [count(self._terms[k]) for k in members]
-        return joined_weights(weights, counts, self.some_array, self.dtype)
+        dtype = _arrays.real_dtype(self.namespace, self.dtype)
+        return joined_weights(weights, counts, self.some_array, dtype)
 
     def __repr__(self) -> str:
         ranks = ", ".join(f"{mode}={rank}" for mode, rank in list(self.ranks.items())[:12])
@@ -295,6 +305,9 @@ class NetworkSum(Summable):
 
 register(
     NetworkSum,
-    lambda s: ((s._terms, s._weights), s._topology),
+    lambda s: (
+        (s._terms, tuple(float(w) if type(w) is int else w for w in s._weights)),
+        s._topology,
+    ),
     lambda topology, children: NetworkSum._unchecked(topology, *children),
 )

@@ -12,13 +12,13 @@ modes makes them equal. The order of nodes, and of modes within a node, does not
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from tnsum.errors import ModeError, NetworkError
+from tnsum.errors import ModeError, NetworkError, TopologyError
 
 if TYPE_CHECKING:
     from tnsum.isomorphism import Isomorphism
@@ -205,6 +205,8 @@ class Topology:
         """
         from tnsum.isomorphism import match_topologies
 
+        if not isinstance(other, Topology):
+            raise TopologyError(f"other must be a Topology; {type(other).__name__} came.")
         return match_topologies(self, other, ("this topology", "the other"))
 
     def rename(
@@ -260,9 +262,10 @@ def _checked_modes(node: str, modes: Sequence[str]) -> tuple[str, ...]:
     if isinstance(modes, str):
         raise NetworkError(
             f"The modes of node {node!r} must be a sequence of names; the single string {modes!r} "
-            f"came. Write ({', '.join(map(repr, modes))},), or use Network.from_einsum."
+            f"came. Write {tuple(modes)}, or use Network.from_einsum."
         )
-    names = tuple(modes) if isinstance(modes, Iterable) else None
+    is_ordered = isinstance(modes, Iterable) and not isinstance(modes, Set | Mapping)
+    names = tuple(modes) if is_ordered else None
     if names is None or not all(isinstance(mode, str) for mode in names):
         raise NetworkError(
             f"The modes of node {node!r} must be a sequence of strings; {modes!r} came."
