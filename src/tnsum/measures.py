@@ -20,8 +20,11 @@ from tnsum.topology import Topology
 def norm(x: Network | NetworkSum) -> Scalar:
     """The Frobenius norm of the represented tensor.
 
-    Accurate relative to the summands' norms times machine precision, also under cancellation;
-    differentiable once. It overflows only if the norm itself does.
+    The sum is orthogonalised, so that the error is about machine precision times the summands' norms,
+    also where they nearly cancel. Where that would take far more work than adding up the inner
+    products of all pairs of summands, these are added up instead (NumPy only), unless so much
+    cancels that fewer than eleven digits would be right. It is differentiable once, and overflows only
+    if the norm itself does.
 
     Raises
     ------
@@ -42,7 +45,8 @@ def norm(x: Network | NetworkSum) -> Scalar:
 def distance(x: Network | NetworkSum, y: Network | NetworkSum, relative: bool = False) -> Scalar:
     """The Frobenius norm of x - y; with `relative`, divided by that of y.
 
-    It comes out of orthogonalising the difference, so that small distances are accurate.
+    It is the norm of the difference, so that small distances are accurate. Relative to a y of norm zero
+    it is infinite.
 
     Raises
     ------
