@@ -302,7 +302,7 @@ def _concatenated(
     return xp.concat(padded, axis=axes[0])
 
 
-# orthogonalisation and scale
+# orthogonalisation
 
 
 def triangle(xp: Namespace, matrix: Array) -> Array:
@@ -318,51 +318,3 @@ def triangle(xp: Namespace, matrix: Array) -> Array:
         basis = constant(xp, xp.linalg.qr(constant(xp, matrix))[0])
         return conj(xp, basis).T @ matrix
     return xp.linalg.qr(matrix)[1]
-
-
-def rescaled(xp: Namespace, array: Array) -> tuple[Array, Array]:
-    """The array scaled to a largest entry near one if that was extreme, and the log2 taken out."""
-    limit = 30.0 if dtype_name(array.dtype) in ("float32", "complex64") else 300.0
-    if library(xp) == "numpy":
-        largest = float(np.max(np.abs(array)))
-        if largest == 0 or not np.isfinite(largest) or abs(np.log2(largest)) <= limit:
-            return array, np.float64(0)
-        exponent = np.floor(np.log2(largest))
-        return unscaled(xp, array, -exponent), exponent
-    # Without looking at the values, which a traced array does not have.
-    largest = constant(xp, xp.max(xp.abs(array)))
-    usable = (largest > 0) & xp.isfinite(largest)
-    exponent = xp.floor(xp.log2(xp.where(usable, largest, xp.ones_like(largest))))
-    exponent = xp.where(xp.abs(exponent) > limit, exponent, xp.zeros_like(exponent))
-    return unscaled(xp, array, -exponent), exponent
-
-
-def rescaled_each(xp: Namespace, array: Array, axis: int, least: float) -> tuple[Array, Array]:
-    """The array with the largest entry at each index of an axis near one, and the log2 taken out.
-
-    Where no log2 exceeds `least` nothing is changed, if the values can be looked at.
-    """
-    others = tuple(k for k in range(array.ndim) if k != axis)
-    largest = constant(xp, xp.max(xp.abs(array), axis=others))
-    usable = (largest > 0) & xp.isfinite(largest)
-    exponents = xp.floor(xp.log2(xp.where(usable, largest, xp.ones_like(largest))))
-    if is_on_host(array) and np.max(np.abs(exponents)) <= least:
-        return array, np.zeros_like(exponents)
-    shape = tuple(-1 if k == axis else 1 for k in range(array.ndim))
-    return unscaled(xp, array, xp.reshape(-exponents, shape)), exponents
-
-
-def unscaled(xp: Namespace, array: Array, exponent: Array) -> Array:
-    """The array times two to the exponent, in two steps that overflow only if the result does."""
-    if library(xp) == "numpy" and not np.any(exponent):
-        return array
-    half = xp.floor(exponent / 2)
-    # Beyond the range of the dtype the result is zero or infinite in any case; clipped, a zero stays.
-    limit = 120.0 if dtype_name(array.dtype) in ("float32", "complex64") else 1000.0
-    for part in (half, exponent - half):
-        array = array * _power_of_two(xp, xp.clip(part, -limit, limit), array.dtype)
-    return array
-
-
-def _power_of_two(xp: Namespace, exponent: Array, dtype: DType) -> Array:
-    return astype(xp, xp.pow(xp.full_like(exponent, 2.0), exponent), dtype)

@@ -31,8 +31,9 @@ def add(
     Notes
     -----
     Nothing is computed: ranks add up, and nothing is compressed. `add(*networks)` takes time linear in
-    their number; a loop of `s = s + x` copies the list of summands in every step. The dtype is the result type of all
-    summands; weights do not change its precision, but a complex weight makes the sum complex.
+    their number; a loop of `s = s + x` copies the list of summands in every step. The dtype is the
+    result type of all summands; weights do not change its precision, but a complex weight makes the
+    sum complex.
 
     Raises
     ------

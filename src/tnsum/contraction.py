@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tnsum import _arrays
+from tnsum import _arrays, _scale
 from tnsum._memory import check_memory
 from tnsum._products import product, simplified, transposed
 from tnsum._typing import Array, Label, Namespace, Operand
@@ -75,7 +75,7 @@ def _evaluated(
     for k, (i, j) in enumerate(plan.path, len(operands)):
         array, modes = product(xp, live.pop(i), live.pop(j), plan.keep[k])
         if scaled:
-            array, taken = _arrays.rescaled(xp, array)
+            array, taken = _scale.rescaled(xp, array)
             exponent = exponent + taken
         live[k] = array, modes
     (result,) = live.values()

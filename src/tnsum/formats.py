@@ -232,9 +232,9 @@ def grid(arrays: Sequence[Sequence[Array]]) -> Network:
     """The grid (PEPS) of a list of rows of arrays.
 
     Each array has the axes up (towards the row before), right, down (towards the next row), left,
-    those beyond the border left out, and then its physical ones: none, one, or two of an operator. Nodes `node0_0`, `node0_1`, ...; the physical modes
-    `i0`, `i1`, ... (and `j0`, ...) count the arrays row by row; `v0_0` joins `node0_0` to the one below
-    it, `h0_0` to the one on its right.
+    those beyond the border left out, and then its physical ones: none, one, or two of an operator.
+    Nodes `node0_0`, `node0_1`, ...; the physical modes `i0`, `i1`, ... (and `j0`, ...) count the arrays
+    row by row; `v0_0` joins `node0_0` to the one below it, `h0_0` to the one on its right.
 
     Raises
     ------

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence, Set
 
-from tnsum import _arrays
+from tnsum import _arrays, _scale
 from tnsum._typing import Array, Label, Namespace, Operand, Scalar
 from tnsum.addition import add
 from tnsum.contraction import STACK, evaluate_scaled, operands_of, piece_size, sliced
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
-from tnsum.orthogonal import Group, Scaled, balanced, cores, plus, work_of_cores
+from tnsum.orthogonal import Group, balanced, cores, work_of_cores
 from tnsum.paths import plan_for, zipped_path
 from tnsum.summation import NetworkSum
 from tnsum.topology import Topology
@@ -39,7 +39,7 @@ def norm(x: Network | NetworkSum) -> Scalar:
     np.float64(5.0)
     """
     length, exponent = _length(_as_sum(x))
-    return _arrays.scalar(_arrays.unscaled(x.namespace, length, exponent))
+    return _arrays.scalar(_scale.unscaled(x.namespace, length, exponent))
 
 
 def distance(x: Network | NetworkSum, y: Network | NetworkSum, relative: bool = False) -> Scalar:
@@ -66,7 +66,7 @@ def distance(x: Network | NetworkSum, y: Network | NetworkSum, relative: bool = 
     if relative:
         other, other_exponent = _length(_as_sum(y))
         length, exponent = length / other, exponent - other_exponent
-    return _arrays.scalar(_arrays.unscaled(difference.namespace, length, exponent))
+    return _arrays.scalar(_scale.unscaled(difference.namespace, length, exponent))
 
 
 def inner(x: Network | NetworkSum, y: Network | NetworkSum) -> Scalar:
@@ -95,11 +95,11 @@ def inner(x: Network | NetworkSum, y: Network | NetworkSum) -> Scalar:
     if _pairwise_work(topology, *groups) <= work_of_cores(topology, sums):
         pairs = [balanced(xp, group) for group in groups]
         found, exponent = _pairwise(xp, topology, pairs[0][0], pairs[1][0])
-        return _arrays.scalar(_arrays.unscaled(xp, found, exponent + pairs[0][1] + pairs[1][1]))
+        return _arrays.scalar(_scale.unscaled(xp, found, exponent + pairs[0][1] + pairs[1][1]))
     vectors = cores(xp, topology, sums)
     (core, exponent), (other, other_exponent) = vectors[0], vectors[-1]
     found = xp.sum(_arrays.conj(xp, core) * other)
-    return _arrays.scalar(_arrays.unscaled(xp, found, exponent + other_exponent))
+    return _arrays.scalar(_scale.unscaled(xp, found, exponent + other_exponent))
 
 
 def _length(x: NetworkSum) -> tuple[Array, Array]:
@@ -119,22 +119,24 @@ def _length(x: NetworkSum) -> tuple[Array, Array]:
 _MUCH = 2
 
 
-def _length_by_pairs(xp: Namespace, topology: Topology, groups: Sequence[Group]) -> Scaled | None:
+def _length_by_pairs(
+    xp: Namespace, topology: Topology, groups: Sequence[Group]
+) -> _scale.Scaled | None:
     """The norm from the inner products of the summands, or None where too many digits cancel.
 
     The square has the rounding error of (sum of |w_m| |X_m|)^2.
     """
     groups, taken = balanced(xp, groups)
     square, exponent = _pairwise(xp, topology, groups, groups)
-    bound: Scaled | None = None
+    bound: _scale.Scaled | None = None
     for stack, weights in groups:
         operands = _doubled(stack, stack, {*stack.physical_modes, STACK})
         squares, own = evaluate_scaled(xp, operands, (STACK,), zipped_path(topology, 2, 0))
         lengths = xp.sum(xp.abs(weights) * xp.sqrt(xp.abs(squares)))
-        bound = plus(xp, bound, (lengths, own / 2))
+        bound = _scale.plus(xp, bound, (lengths, own / 2))
     assert bound is not None
     ratio = xp.abs(square) / bound[0] ** 2 if bound[0] > 0 else xp.zeros_like(bound[0])
-    if not _arrays.unscaled(xp, ratio, exponent - 2 * bound[1]) > _CANCELLED:
+    if not _scale.unscaled(xp, ratio, exponent - 2 * bound[1]) > _CANCELLED:
         return None
     return xp.sqrt(xp.abs(square)), exponent / 2 + taken
 
@@ -176,10 +178,10 @@ def _pair(first: Group, second: Group) -> list[Operand]:
 
 def _pairwise(
     xp: Namespace, topology: Topology, first: Sequence[Group], second: Sequence[Group]
-) -> Scaled:
+) -> _scale.Scaled:
     """The inner product of two sums of balanced groups, pair by pair of their summands."""
     path = zipped_path(topology, 2, 2)
-    total: Scaled | None = None
+    total: _scale.Scaled | None = None
     for one in first:
         for two in second:
             operands = _pair(one, two)
@@ -192,7 +194,7 @@ def _pairwise(
                 part = sliced(operands, STACK, slice(a, a + step_one))
                 for b in range(0, n_two, step_two):
                     piece = sliced(part, _OTHER_STACK, slice(b, b + step_two))
-                    total = plus(xp, total, evaluate_scaled(xp, piece, (), path))
+                    total = _scale.plus(xp, total, evaluate_scaled(xp, piece, (), path))
     assert total is not None
     return total
 

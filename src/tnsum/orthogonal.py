@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import TypeAlias
 
-from tnsum import _arrays
+from tnsum import _arrays, _scale
 from tnsum._memory import check_memory
 from tnsum._typing import Array, Label, Namespace
 from tnsum.contraction import STACK, evaluate_scaled, operands_of, pieces
@@ -36,8 +36,6 @@ from tnsum.paths import Path, found_path, plan_for, zipped_path
 from tnsum.topology import Topology
 
 Group: TypeAlias = tuple[NetworkStack, Array]
-Scaled: TypeAlias = tuple[Array, Array]
-"""An array, and the exponent of a power of two that it is to be multiplied by."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +200,7 @@ def cores(
         triangles, exponent = _triangles(xp, found, len(part.rows))
         for g, triangle in enumerate(triangles):
             # Axis 1 counts the summands: each keeps its own scale.
-            triangle, taken = _arrays.rescaled_each(xp, triangle, 1, _RANGE / 4)
+            triangle, taken = _scale.rescaled_each(xp, triangle, 1, _RANGE / 4)
             own[g] = own[g] + taken
             operands[g].append((triangle, (("rows", number), *output[len(part.rows) :])))
         exponents.append(exponent + sum(exponents[k] for k in part.sources))
@@ -214,11 +212,11 @@ def cores(
         weights, top = weights_in_scale(
             xp, [groups[g][1] for g in numbers], [own[g] for g in numbers]
         )
-        total: Scaled | None = None
+        total: _scale.Scaled | None = None
         for g, weight in zip(numbers, weights, strict=True):
             left = [*(operands[g][k] for k in whole.sources), (weight, (STACK,))]
             for piece in pieces(left, weight.shape[0], whole.rows):
-                total = plus(xp, total, evaluate_scaled(xp, piece, whole.rows))
+                total = _scale.plus(xp, total, evaluate_scaled(xp, piece, whole.rows))
         assert total is not None
         vectors.append((xp.reshape(total[0], (-1,)), total[1] + taken + top))
     return vectors
@@ -240,7 +238,7 @@ def _balanced(xp: Namespace, stack: NetworkStack) -> tuple[NetworkStack, Array]:
     arrays: dict[str, Array] = {}
     exponents: Array = 0.0
     for name, array in stack.arrays.items():
-        arrays[name], taken = _arrays.rescaled_each(xp, array, 0, _RANGE / len(stack.arrays))
+        arrays[name], taken = _scale.rescaled_each(xp, array, 0, _RANGE / len(stack.arrays))
         exponents = exponents + taken
     return NetworkStack._unchecked(stack.topology, arrays), exponents
 
@@ -251,7 +249,7 @@ def weights_in_scale(
     """Weights times their summands' powers of two, and the largest of these, which is taken out."""
     top = reduce(xp.maximum, [xp.max(exponent) for exponent in exponents])
     pairs = zip(weights, exponents, strict=True)
-    return [_arrays.unscaled(xp, weight, exponent - top) for weight, exponent in pairs], top
+    return [_scale.unscaled(xp, weight, exponent - top) for weight, exponent in pairs], top
 
 
 _ADVICE = "Loops of high rank and many summands of high order make it large; inner needs less."
@@ -269,23 +267,15 @@ def _triangles(
     for array, exponent in found:
         shapes.append(tuple(array.shape[n_rows:]))
         matrix = xp.reshape(array, (math.prod(array.shape[:n_rows]), math.prod(shapes[-1])))
-        matrices.append(_arrays.unscaled(xp, matrix, exponent - top))
+        matrices.append(_scale.unscaled(xp, matrix, exponent - top))
     n_entries = sum(math.prod(matrix.shape) for matrix in matrices)
     what = "The largest matrix to be orthogonalised, with its work space,"
     check_memory(3 * n_entries, matrices[0].dtype, what, _ADVICE)
     joined = matrices[0] if len(matrices) == 1 else xp.concat(matrices, axis=1)
-    triangle, taken = _arrays.rescaled(xp, _arrays.triangle(xp, joined))
+    triangle, taken = _scale.rescaled(xp, _arrays.triangle(xp, joined))
     columns, start = [], 0
     for shape in shapes:
         stop = start + math.prod(shape)
         columns.append(xp.reshape(triangle[:, start:stop], (-1, *shape)))
         start = stop
     return columns, top + taken
-
-
-def plus(xp: Namespace, a: Scaled | None, b: Scaled) -> Scaled:
-    """The sum of two arrays that have powers of two beside them; without the first, the second."""
-    if a is None:
-        return b
-    top = xp.maximum(a[1], b[1])
-    return _arrays.unscaled(xp, a[0], a[1] - top) + _arrays.unscaled(xp, b[0], b[1] - top), top

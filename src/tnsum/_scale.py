@@ -1,0 +1,71 @@
+"""Arrays with a power of two beside them, so that long products neither overflow nor underflow.
+
+The power is the exponent's, a real number in an array of its own; zero is scaled by nothing. No gradient
+flows through a power of two: it is taken out here and multiplied back there.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+
+from tnsum._arrays import astype, constant, dtype_name, is_on_host, library
+from tnsum._typing import Array, DType, Namespace
+
+Scaled: TypeAlias = tuple[Array, Array]
+"""An array, and the exponent of the power of two that it is to be multiplied by."""
+
+
+def rescaled(xp: Namespace, array: Array) -> tuple[Array, Array]:
+    """The array scaled to a largest entry near one if that was extreme, and the log2 taken out."""
+    limit = 30.0 if dtype_name(array.dtype) in ("float32", "complex64") else 300.0
+    if library(xp) == "numpy":
+        largest = float(np.max(np.abs(array)))
+        if largest == 0 or not np.isfinite(largest) or abs(np.log2(largest)) <= limit:
+            return array, np.float64(0)
+        exponent = np.floor(np.log2(largest))
+        return unscaled(xp, array, -exponent), exponent
+    # Without looking at the values, which a traced array does not have.
+    largest = constant(xp, xp.max(xp.abs(array)))
+    usable = (largest > 0) & xp.isfinite(largest)
+    exponent = xp.floor(xp.log2(xp.where(usable, largest, xp.ones_like(largest))))
+    exponent = xp.where(xp.abs(exponent) > limit, exponent, xp.zeros_like(exponent))
+    return unscaled(xp, array, -exponent), exponent
+
+
+def rescaled_each(xp: Namespace, array: Array, axis: int, least: float) -> tuple[Array, Array]:
+    """The array with the largest entry at each index of an axis near one, and the log2 taken out.
+
+    Where no log2 exceeds `least` nothing is changed, if the values can be looked at.
+    """
+    others = tuple(k for k in range(array.ndim) if k != axis)
+    largest = constant(xp, xp.max(xp.abs(array), axis=others))
+    usable = (largest > 0) & xp.isfinite(largest)
+    exponents = xp.floor(xp.log2(xp.where(usable, largest, xp.ones_like(largest))))
+    if is_on_host(array) and np.max(np.abs(exponents)) <= least:
+        return array, np.zeros_like(exponents)
+    shape = tuple(-1 if k == axis else 1 for k in range(array.ndim))
+    return unscaled(xp, array, xp.reshape(-exponents, shape)), exponents
+
+
+def unscaled(xp: Namespace, array: Array, exponent: Array) -> Array:
+    """The array times two to the exponent, in two steps that overflow only if the result does."""
+    if library(xp) == "numpy" and not np.any(exponent):
+        return array
+    half = xp.floor(exponent / 2)
+    # Beyond the range of the dtype the result is zero or infinite in any case; clipped, a zero stays.
+    limit = 120.0 if dtype_name(array.dtype) in ("float32", "complex64") else 1000.0
+    for part in (half, exponent - half):
+        array = array * _power_of_two(xp, xp.clip(part, -limit, limit), array.dtype)
+    return array
+
+
+def _power_of_two(xp: Namespace, exponent: Array, dtype: DType) -> Array:
+    return astype(xp, xp.pow(xp.full_like(exponent, 2.0), exponent), dtype)
+
+
+def plus(xp: Namespace, a: Scaled | None, b: Scaled) -> Scaled:
+    """The sum of two arrays that have powers of two beside them; without the first, the second."""
+    if a is None:
+        return b
+    top = xp.maximum(a[1], b[1])
+    return unscaled(xp, a[0], a[1] - top) + unscaled(xp, b[0], b[1] - top), top
