@@ -341,7 +341,7 @@ def test_summands_keep_their_order_and_are_held_as_they_are() -> None:
 
 def test_a_sum_holds_a_stack_as_one_array_per_node_without_a_copy() -> None:
     s = tnsum.add(x, STACK, weights=[1, 5])
-    assert len(s.terms) == 2
+    assert len(s._terms) == 2
     for one, k in zip(s.summands[1:], range(2), strict=True):
         for name in STACK.arrays:
             assert np.shares_memory(one.arrays[name], STACK.arrays[name])

@@ -69,7 +69,7 @@ def add(
         )
     scalars: Sequence[Scalar] = (1,) * len(summands)
     if weights is not None:
-        scalars = checked_weights(weights, len(summands), summands[0].some_array)
+        scalars = checked_weights(weights, len(summands), summands[0]._some_array)
     return _flat(list(zip(summands, scalars, strict=True)))
 
 
@@ -94,12 +94,12 @@ def sum_of_two(a: Any, weight: Scalar, b: Any, other_weight: Scalar) -> NetworkS
                 "A stack is many networks, not one: say stack.sum() for the sum of its networks, "
                 "NetworkStack.concatenate for one longer stack."
             )
-    return _flat([(x, checked_weight(w, 0, x.some_array)) for x, w in pairs])
+    return _flat([(x, checked_weight(w, 0, x._some_array)) for x, w in pairs])
 
 
 def quotient(x: Any, weight: Scalar) -> NetworkSum:
     """`x / weight`."""
-    beside = x.some_array
+    beside = x._some_array
     return sum_of_two(x, inverse(weight, beside), None, 1)
 
 

@@ -52,7 +52,7 @@ def aligned(
 
 
 def _check_library(term: Term, first: Term, number: int) -> None:
-    a, b = first.some_array, term.some_array
+    a, b = first._some_array, term._some_array
     if type(a) is not type(b) or not _arrays.is_on_host(a):
         _arrays.common_namespace({"summand 0": a, f"summand {number}": b})
 

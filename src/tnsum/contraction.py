@@ -161,7 +161,7 @@ def contract(x: Network | NetworkStack | NetworkSum) -> Array:
         parts = [evaluate(xp, piece, output) for piece in pieces(operands_of(x), len(x), output)]
         return parts[0] if len(parts) == 1 else xp.concat(parts)
     total = None
-    for stack, weights in x.grouped():
+    for stack, weights in x._grouped():
         operands = [*operands_of(stack), (weights, (STACK,))]
         for piece in pieces(operands, len(stack), modes):
             array = evaluate(xp, piece, modes)
@@ -177,10 +177,10 @@ def entries(x: Network | NetworkStack | NetworkSum, indices: Any) -> Array:
     n_entries = math.prod(shape)
     flat = xp.reshape(checked, (n_entries, x.order))
     if isinstance(x, NetworkSum):
-        groups: list[tuple[NetworkStack | Network, Array | None]] = [*x.grouped()]
+        groups: list[tuple[NetworkStack | Network, Array | None]] = [*x._grouped()]
     else:
         groups = [(x, None)]
-    step = max(1, piece_size(x.some_array) // max(_n_gathered(stack) for stack, _ in groups))
+    step = max(1, piece_size(x._some_array) // max(_n_gathered(stack) for stack, _ in groups))
     parts = [
         _entries(xp, groups, flat[start : min(start + step, n_entries), :], x.physical_modes)
         for start in range(0, max(1, n_entries), step)

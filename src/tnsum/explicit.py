@@ -55,7 +55,7 @@ def _blocks(s: NetworkSum, name: str, topology: Topology) -> Array:
     carries_weights = name == next(iter(topology.nodes))
     n_joining = len(modes) - len(s.topology.nodes[name])
     blocks: list[Array] = []
-    for term, weight in s.terms:
+    for term, weight in s._weighted_terms:
         array = _arrays.astype(xp, term.arrays[name], dtype)
         if carries_weights:
             array = weighted(xp, array, weight)

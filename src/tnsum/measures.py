@@ -89,7 +89,7 @@ def inner(x: Network | NetworkSum, y: Network | NetworkSum) -> Scalar:
     """
     first, second = _as_sum(x), _as_sum(y)
     both = add(first, second)
-    groups = first.grouped(both.dtype), both.tail(len(first.terms)).grouped(both.dtype)
+    groups = first._grouped(both.dtype), both._tail(len(first._weighted_terms))._grouped(both.dtype)
     xp, topology = both.namespace, both.topology
     sums = groups[:1] if x is y else groups
     if _pairwise_work(topology, *groups) <= work_of_cores(topology, sums):
@@ -104,8 +104,8 @@ def inner(x: Network | NetworkSum, y: Network | NetworkSum) -> Scalar:
 
 def _length(x: NetworkSum) -> tuple[Array, Array]:
     """The norm as a number and a power of two."""
-    xp, topology, groups = x.namespace, x.topology, x.grouped(x.dtype)
-    if x.n_summands > 1 and _arrays.can_decide(x.some_array):
+    xp, topology, groups = x.namespace, x.topology, x._grouped(x.dtype)
+    if x.n_summands > 1 and _arrays.can_decide(x._some_array):
         work = _pairwise_work(topology, groups, groups)
         if _MUCH * work < work_of_cores(topology, [groups]):
             found = _length_by_pairs(xp, topology, groups)

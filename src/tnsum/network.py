@@ -175,7 +175,7 @@ class NetworkStack(NodeArraysBase):
         """
         from tnsum.summation import NetworkSum
 
-        return NetworkSum.of_stack(self, weights)
+        return NetworkSum._of_stack(self, weights)
 
     def __len__(self) -> int:
         return int(next(iter(self._arrays.values())).shape[0])

@@ -138,24 +138,24 @@ class NodeArraysBase(Summable):
         return MappingProxyType(self._arrays)
 
     @property
-    def some_array(self) -> Array:
+    def _some_array(self) -> Array:
         """One of the arrays: all are of one library, dtype and device."""
         return next(iter(self._arrays.values()))
 
     @property
     def namespace(self) -> Namespace:
         """The array API namespace of the arrays."""
-        return _arrays.namespace(self.some_array)
+        return _arrays.namespace(self._some_array)
 
     @property
     def dtype(self) -> DType:
         """The dtype of all arrays."""
-        return self.some_array.dtype
+        return self._some_array.dtype
 
     @property
     def device(self) -> Device:
         """The device of all arrays."""
-        return _arrays.device_of(self.some_array)
+        return _arrays.device_of(self._some_array)
 
     @property
     def sizes(self) -> Mapping[str, int]:

@@ -186,7 +186,7 @@ def cores(
 ) -> list[tuple[Array, Array]]:
     """Each sum as a vector in one orthonormal basis for all of them, with a power of two beside it.
 
-    A sum comes as its groups: stacks in one dtype with their weights (`NetworkSum.grouped`).
+    A sum comes as its groups: stacks in one dtype with their weights (`NetworkSum._grouped`).
     """
     groups = [group for one in sums for group in one]
     reduction = _reduction_of(topology, groups)

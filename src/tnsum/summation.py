@@ -81,16 +81,16 @@ class NetworkSum(Summable):
         return self
 
     @classmethod
-    def of_stack(
+    def _of_stack(
         cls, stack: NetworkStack, weights: Sequence[Scalar] | Array | None = None
     ) -> NetworkSum:
         """The sum of a stack's networks (see `NetworkStack.sum`)."""
         weight: Scalar = 1
         if _arrays.is_array(weights):
-            weight = checked_weight_array(weights, len(stack), stack.some_array)
+            weight = checked_weight_array(weights, len(stack), stack._some_array)
         elif weights is not None:
-            numbers = checked_weights(weights, len(stack), stack.some_array)
-            weight = joined_weights(numbers, [1] * len(stack), stack.some_array)
+            numbers = checked_weights(weights, len(stack), stack._some_array)
+            weight = joined_weights(numbers, [1] * len(stack), stack._some_array)
         return cls._unchecked(stack.topology, [stack], [weight])
 
     @property
@@ -111,9 +111,9 @@ class NetworkSum(Summable):
         return self._joined_weights(range(len(self._terms)))
 
     @property
-    def some_array(self) -> Array:
+    def _some_array(self) -> Array:
         """An array of the first summand: all are of one library, on one device."""
-        return self._terms[0].some_array
+        return self._terms[0]._some_array
 
     @property
     def namespace(self) -> Namespace:
@@ -250,15 +250,15 @@ class NetworkSum(Summable):
         return self._unchecked(self._topology, [term.conj() for term in self._terms], weights)
 
     @property
-    def terms(self) -> tuple[tuple[Term, Scalar], ...]:
+    def _weighted_terms(self) -> tuple[tuple[Term, Scalar], ...]:
         """The networks and stacks as they are held, each with its weight or weights."""
         return tuple(zip(self._terms, self._weights, strict=True))
 
-    def tail(self, start: int) -> NetworkSum:
+    def _tail(self, start: int) -> NetworkSum:
         """The sum of the terms from number `start` on."""
         return self._unchecked(self._topology, self._terms[start:], self._weights[start:])
 
-    def grouped(self, dtype: DType = None) -> list[tuple[NetworkStack, Array]]:
+    def _grouped(self, dtype: DType = None) -> list[tuple[NetworkStack, Array]]:
         """The summands as stacks of equal ranks in one dtype, each with its array of weights.
 
         Single networks of equal ranks are copied into a stack, so that work on them is batched.
@@ -288,7 +288,7 @@ class NetworkSum(Summable):
         weights = [self._weights[k] for k in members]
         counts = [count(self._terms[k]) for k in members]
         dtype = _arrays.real_dtype(self.namespace, self.dtype)
-        return joined_weights(weights, counts, self.some_array, dtype)
+        return joined_weights(weights, counts, self._some_array, dtype)
 
     def __repr__(self) -> str:
         ranks = ", ".join(f"{mode}={rank}" for mode, rank in list(self.ranks.items())[:12])
