@@ -6,7 +6,7 @@ import math
 
 from tnsum import _arrays
 from tnsum._memory import check_memory
-from tnsum._typing import Array
+from tnsum._typing import Array, DType
 from tnsum._weights import weighted
 from tnsum.errors import NetworkError
 from tnsum.multilinear import superdiagonal
@@ -23,8 +23,9 @@ def block_node(s: NetworkSum, name: str) -> Array:
     if name not in topology.nodes:
         raise NetworkError(f"A node must be one of {listed(tuple(topology.nodes))}; {name!r} came.")
     n_entries = math.prod(_sizes(s, topology)[mode] for mode in topology.nodes[name])
-    check_memory(n_entries, s.dtype, f"Node {name!r} of the explicit sum", _ADVICE)
-    return _blocks(s, name, topology)
+    dtype = s.dtype
+    check_memory(n_entries, dtype, f"Node {name!r} of the explicit sum", _ADVICE)
+    return _blocks(s, name, topology, dtype)
 
 
 def block_network(s: NetworkSum) -> Network:
@@ -32,10 +33,10 @@ def block_network(s: NetworkSum) -> Network:
     topology = _explicit_topology(s)
     sizes = _sizes(s, topology)
     n_entries = sum(math.prod(sizes[mode] for mode in held) for held in topology.nodes.values())
-    check_memory(n_entries, s.dtype, "The explicit sum", _ADVICE)
-    return Network._unchecked(
-        topology, {name: _blocks(s, name, topology) for name in topology.nodes}
-    )
+    dtype = s.dtype
+    check_memory(n_entries, dtype, "The explicit sum", _ADVICE)
+    arrays = {name: _blocks(s, name, topology, dtype) for name in topology.nodes}
+    return Network._unchecked(topology, arrays)
 
 
 def _explicit_topology(s: NetworkSum) -> Topology:
@@ -48,10 +49,10 @@ def _sizes(s: NetworkSum, topology: Topology) -> dict[str, int]:
     return {**joining, **dict(zip(s.physical_modes, s.shape, strict=True)), **s.ranks}
 
 
-def _blocks(s: NetworkSum, name: str, topology: Topology) -> Array:
+def _blocks(s: NetworkSum, name: str, topology: Topology, dtype: DType) -> Array:
     """The superdiagonal of the summands' arrays of one node; the first node carries the weights."""
     modes = topology.nodes[name]
-    xp, dtype = s.namespace, s.dtype
+    xp = s.namespace
     carries_weights = name == next(iter(topology.nodes))
     n_joining = len(modes) - len(s.topology.nodes[name])
     blocks: list[Array] = []
