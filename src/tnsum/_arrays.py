@@ -263,8 +263,8 @@ def place_blocks(xp: Namespace, blocks: Sequence[Array], shared: frozenset[int])
     extents = {k: sum(block.shape[k] for block in blocks) for k in axes}
     if not _is_mutable(xp):
         return _concatenated(xp, blocks, axes, extents, dtype)
-    # Shared axes come last in memory: then a block is a few long runs, the zeros between blocks are
-    # whole pages that nobody writes to, and the system need not even provide them.
+    # Shared axes come last in memory: then a block is a few long runs, and the zeros between blocks are
+    # memory that nobody here writes to.
     order = (*axes, *sorted(shared))
     shape = [extents[k] if k in extents else blocks[0].shape[k] for k in order]
     axis_of = [order.index(k) for k in range(len(order))]
@@ -272,9 +272,10 @@ def place_blocks(xp: Namespace, blocks: Sequence[Array], shared: frozenset[int])
     if library(xp) == "numpy" and len({block.shape for block in blocks}) == 1:
         # Equal blocks lie at equal steps: one view of all of them, and one assignment.
         step = sum(placed.strides[k] * blocks[0].shape[k] for k in axes)
-        shape = (len(blocks), *blocks[0].shape)
-        diagonal = np.lib.stride_tricks.as_strided(placed, shape, (step, *placed.strides))
-        np.stack(blocks, out=diagonal)
+        all_blocks = np.lib.stride_tricks.as_strided(
+            placed, (len(blocks), *blocks[0].shape), (step, *placed.strides)
+        )
+        np.stack(blocks, out=all_blocks)
         return placed
     start = dict.fromkeys(axes, 0)
     for block in blocks:
