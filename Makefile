@@ -30,6 +30,7 @@ format: $(VENV)/lint.done
 
 bench: $(VENV)/large.done
 	$(BIN)/python benchmarks/sums.py --write benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/storage.py --write benchmarks/RESULTS.md
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,6 +5,7 @@ Import this before NumPy: one BLAS thread is asked for here.
 
 import os
 import platform
+import re
 import statistics
 import time
 import tracemalloc
@@ -92,7 +93,10 @@ class Report:
         self.text("\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines))
 
     def write(self, path: Path, title: str, command: str, packages: Sequence[str]) -> None:
-        """Write what was kept, with the command, the versions and the number of cores."""
+        """Write what was kept, with the command, the versions and the number of cores.
+
+        Other reports in the file stay as they are: each is what follows its title.
+        """
         versions = ", ".join(f"{name} {version(name)}" for name in packages)
         head = [
             f"# {title}",
@@ -100,7 +104,11 @@ class Report:
             f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores, one BLAS thread. "
             "Times are medians of runs that take turns in one process; ratios are theirs / ours.",
         ]
-        path.write_text("\n\n".join([*head, *self._text]) + "\n", encoding="utf-8")
+        old = path.read_text(encoding="utf-8") if path.exists() else ""
+        reports = {r.split("\n", 1)[0]: r.strip() for r in re.split(r"^# ", old, flags=re.M) if r}
+        reports[title] = "\n\n".join([title, *head[1:], *self._text])
+        text = "\n\n".join(f"# {report}" for report in reports.values())
+        path.write_text(text + "\n", encoding="utf-8")
 
 
 def version(package: str) -> str:

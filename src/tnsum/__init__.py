@@ -1,6 +1,6 @@
 """tnsum adds tensor networks and keeps the result a network."""
 
-from tnsum import multilinear
+from tnsum import interop, multilinear
 from tnsum.addition import add, mean
 from tnsum.errors import ModeError, NetworkError, TopologyError
 from tnsum.formats import (
@@ -16,6 +16,7 @@ from tnsum.isomorphism import Isomorphism
 from tnsum.measures import distance, inner, norm
 from tnsum.network import Network, NetworkStack
 from tnsum.random_networks import random_network
+from tnsum.storage import load, save
 from tnsum.summation import NetworkSum
 from tnsum.topology import Topology
 
@@ -36,10 +37,13 @@ __all__ = [
     "distance",
     "grid",
     "inner",
+    "interop",
+    "load",
     "mean",
     "multilinear",
     "norm",
     "random_network",
+    "save",
     "tensor_ring",
     "tensor_train",
     "tree",

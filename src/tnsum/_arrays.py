@@ -85,6 +85,21 @@ def is_on_host(array: Array) -> bool:
     return isinstance(array, np.ndarray)
 
 
+def on_host(array: Array) -> Array:
+    """The values as a NumPy array, a view where that is possible; gradients stay behind."""
+    if is_on_host(array):
+        return array
+    if is_traced(array):
+        raise NetworkError(
+            "A network that is being traced, as inside jax.jit, has no values; save what the traced "
+            "function returns."
+        )
+    xp = namespace(array)
+    if _is_torch(xp):
+        return array.detach().cpu().resolve_conj().resolve_neg().numpy()
+    return array.get() if library(xp) == "cupy" else np.asarray(array)
+
+
 def indexed(array: Array, where: tuple[int | slice, ...]) -> Array:
     """The part of an array, always as an array; steps may be negative in every library."""
     backwards = []

@@ -34,12 +34,13 @@ def checked_arrays(topology: Topology, arrays: NodeArrays, n_leading: int) -> di
     xp = _arrays.common_namespace(named)
     for label, array in named.items():
         _arrays.check_dtype(label, array)
-    _check_shapes(topology, arrays, n_leading)
+    check_shapes(topology, arrays, n_leading)
     dtype = _arrays.result_dtype(xp, [array.dtype for array in named.values()])
     return {name: _arrays.astype(xp, arrays[name], dtype) for name in topology.nodes}
 
 
-def _check_shapes(topology: Topology, arrays: NodeArrays, n_leading: int) -> None:
+def check_shapes(topology: Topology, arrays: Mapping[str, Any], n_leading: int) -> None:
+    """Raise unless what has the shape of each node's array fits together."""
     seen: dict[str | None, tuple[int, str, int]] = {}
     for name, modes in topology.nodes.items():
         shape = tuple(arrays[name].shape)

@@ -1,15 +1,17 @@
 """Bringing networks to the names, and to the order of axes, of the first of them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from tnsum import _arrays
 from tnsum.errors import ModeError, NetworkError
 from tnsum.isomorphism import Isomorphism, match_topologies
 from tnsum.network import Network, NetworkStack
+from tnsum.node_arrays import NodeArraysBase
 from tnsum.topology import Topology
 
 Term: TypeAlias = Network | NetworkStack
+T = TypeVar("T", bound=NodeArraysBase)
 
 
 def count(term: Term) -> int:
@@ -39,7 +41,7 @@ def aligned(
         ranks = (first.ranks, term.ranks) if equal_ranks else None
         isomorphism = match_topologies(topology, term.topology, labels, ranks)
         modes = isomorphism.modes
-        found = [_permuted(each, topology, isomorphism) for each in terms]
+        found = [permuted(each, topology, isomorphism) for each in terms]
     for mode, size, expected in zip(
         topology.physical_modes, found[0].shape, first.shape, strict=True
     ):
@@ -57,7 +59,8 @@ def _check_library(term: Term, first: Term, number: int) -> None:
         _arrays.common_namespace({"summand 0": a, f"summand {number}": b})
 
 
-def _permuted(term: Term, topology: Topology, names: Isomorphism) -> Term:
+def permuted(term: T, topology: Topology, names: Isomorphism) -> T:
+    """The term with a topology's names and order of axes, as views of its arrays."""
     xp = term.namespace
     leading = tuple(range(term._n_leading))
     arrays = {}

@@ -19,7 +19,7 @@ _ADVICE = "Keep the sum lazy: only node and to_network build explicit blocks."
 
 def block_node(s: NetworkSum, name: str) -> Array:
     """One node of a sum (see `NetworkSum.node`)."""
-    topology = _explicit_topology(s)
+    topology = explicit_topology(s)
     if name not in topology.nodes:
         raise NetworkError(f"A node must be one of {listed(tuple(topology.nodes))}; {name!r} came.")
     n_entries = math.prod(_sizes(s, topology)[mode] for mode in topology.nodes[name])
@@ -30,7 +30,7 @@ def block_node(s: NetworkSum, name: str) -> Array:
 
 def block_network(s: NetworkSum) -> Network:
     """All nodes of a sum as a network (see `NetworkSum.to_network`)."""
-    topology = _explicit_topology(s)
+    topology = explicit_topology(s)
     sizes = _sizes(s, topology)
     n_entries = sum(math.prod(sizes[mode] for mode in held) for held in topology.nodes.values())
     dtype = s.dtype
@@ -39,7 +39,7 @@ def block_network(s: NetworkSum) -> Network:
     return Network._unchecked(topology, arrays)
 
 
-def _explicit_topology(s: NetworkSum) -> Topology:
+def explicit_topology(s: NetworkSum) -> Topology:
     """The summands' topology, its components joined if there are blocks to be kept apart."""
     return s.topology if s.n_summands == 1 else s.topology.joined
 

@@ -1,0 +1,81 @@
+"""The command `tnsum`: each subcommand parses, calls one public function, and prints.
+
+Exit codes: 0 done, 1 failed, 2 misused. Errors are one line on the error output.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from tnsum import __version__
+from tnsum.cli import add, info
+from tnsum.cli._output import printable
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\b
+Examples:
+  tnsum info network.safetensors
+  tnsum add a.safetensors b.safetensors --weights 1,-2 -o sum.safetensors
+""",
+)
+@click.version_option(__version__)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def command(debug: bool) -> None:
+    """Add tensor networks and keep the result a network.
+
+    Files are those that tnsum.save writes.
+    """
+
+
+command.add_command(add.add)
+command.add_command(info.info)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command and leave with its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    # --debug is understood wherever it stands before `--`.
+    before = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug = "--debug" in before
+    try:
+        code = command.main(
+            [a for a in arguments if a != "--debug"], "tnsum", standalone_mode=False
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        code = 2
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "tnsum"
+        code = _failed(f"{error.format_message()} (See {path} --help.)", 2)
+    except (click.Abort, KeyboardInterrupt):
+        code = _failed("stopped.", 1)
+    except BrokenPipeError:
+        # Whoever read the output has gone; there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except Exception as error:
+        if debug:
+            raise
+        code = _failed(_in_one_line(error), 1)
+    sys.exit(code or 0)
+
+
+def _in_one_line(error: Exception) -> str:
+    from tnsum.errors import NetworkError
+
+    if isinstance(error, NetworkError):
+        return str(error)
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    return f"{type(error).__name__}: {error} (--debug shows where.)"
+
+
+def _failed(message: str, code: int) -> int:
+    click.echo(f"Error: {printable(' '.join(message.split()))}", err=True)
+    return code

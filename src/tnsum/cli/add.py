@@ -1,0 +1,78 @@
+"""`tnsum add`: the weighted sum of files."""
+
+from __future__ import annotations
+
+import cmath
+from collections.abc import Callable
+from contextlib import suppress
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import click
+
+from tnsum.addition import add as add_networks
+from tnsum.cli._description import in_one_line
+from tnsum.cli._output import console, printable
+from tnsum.storage import load, save
+
+Number: TypeAlias = int | float | complex
+
+
+def _numbers(
+    context: click.Context, option: click.Parameter, text: str | None
+) -> list[Number] | None:
+    """Numbers between commas: integers, decimals, fractions or complex numbers."""
+    return None if text is None else [_number(part.strip()) for part in text.split(",")]
+
+
+def _number(text: str) -> Number:
+    kinds: tuple[Callable[[str], Any], ...] = int, float, Fraction, complex
+    for kind in kinds:
+        with suppress(ValueError, ZeroDivisionError):
+            number = kind(text)
+            if cmath.isfinite(number):
+                return float(number) if isinstance(number, Fraction) else number
+    raise click.BadParameter(f"{text!r} is no finite number; write for instance 1,-2.5,1/3,2+1j.")
+
+
+@click.command(
+    short_help="Write the weighted sum of files.",
+    epilog="""\b
+Examples:
+  tnsum add a.safetensors b.safetensors -o sum.safetensors
+  tnsum add a.safetensors b.safetensors c.safetensors --weights 1,-2.5,1/3 -o sum.safetensors
+""",
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--weights",
+    metavar="W,W,...",
+    callback=_numbers,
+    help="One number for each file, ones by default: integers, decimals, fractions, complex numbers.",
+)
+@click.option(
+    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="The file to write."
+)
+@click.option(
+    "--explicit", is_flag=True, help="Write the explicit block network, not the lazy sum."
+)
+def add(
+    files: tuple[str, ...],
+    weights: list[Number] | None,
+    output: str,
+    explicit: bool,
+) -> None:
+    """Write the weighted sum of FILES, which hold networks, sums or stacks of one topology.
+
+    The sum is lazy: the summands are stored side by side, nothing is computed or compressed. An older
+    OUTPUT is replaced when the new one is complete; it may be one of FILES.
+    """
+    if weights is not None and len(weights) != len(files):
+        raise click.BadParameter(
+            f"there must be one for each file: {len(files)} files and {len(weights)} weights came.",
+            param_hint="--weights",
+        )
+    total = add_networks(*(load(file) for file in files), weights=weights)
+    written = total.to_network() if explicit else total
+    save(output, written)
+    console().print(f"{printable(output)}: {in_one_line(written)}")

@@ -1,0 +1,101 @@
+"""`tnsum info`: what a file holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from typing import Any
+
+import click
+import numpy as np
+
+from tnsum.cli._description import as_values, in_one_line, mode_rows, node_rows
+from tnsum.cli._output import console, print_table, printable, working
+from tnsum.errors import NetworkError
+from tnsum.measures import norm
+from tnsum.network import Network, NetworkStack
+from tnsum.storage import load
+from tnsum.summation import NetworkSum
+
+_SHOWN = 40
+_MOST_NORMS = 1000
+
+
+@click.command(
+    short_help="Show what a file holds.",
+    epilog="""\b
+Examples:
+  tnsum info sum.safetensors
+  tnsum info sum.safetensors --json | jq .parameters
+""",
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--norm/--no-norm", "with_norm", default=True, help="Compute the norm (the default).")
+@click.option("--all", "show_all", is_flag=True, help=f"Show more than {_SHOWN} nodes and modes.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+def info(file: str, with_norm: bool, show_all: bool, as_json: bool) -> None:
+    """Show what FILE holds: nodes, modes, sizes, ranks, parameters, dtype, norm.
+
+    Only the norm reads the data; the rest comes from the header.
+    """
+    x = load(file)
+    values = {"file": file, "bytes": os.path.getsize(file), **as_values(x)}
+    if as_json:
+        if with_norm:
+            values["norm"] = _norms(x)
+        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        return
+    out = console()
+    out.print(f"{printable(file)}: {in_one_line(x)}, {_in_words(values['bytes'])} on disk")
+    shown = None if show_all else _SHOWN
+    out.print()
+    nodes = node_rows(values)
+    print_table(["node", "modes", "#parameters"], nodes[:shown], _left_out(nodes, shown))
+    out.print()
+    modes = mode_rows(values)
+    print_table(["mode", "kind", "#size", "nodes"], modes[:shown], _left_out(modes, shown))
+    if with_norm:
+        out.print()
+        with working("computing the norm"):
+            found = _norms_in_words(x)
+        out.print(found)
+
+
+def _norms(x: Any) -> Any:
+    """The norm for JSON, which has no infinity; of a stack one for each network."""
+    if isinstance(x, NetworkStack):
+        return [_norms(network) for network in x]
+    found = _norm(x)
+    return found if math.isfinite(found) else None
+
+
+def _norm(x: Network | NetworkSum) -> float:
+    """The norm; one that no number can hold is infinite, without a warning."""
+    with np.errstate(over="ignore"):
+        return float(norm(x))
+
+
+def _norms_in_words(x: Any) -> str:
+    """The norm, or why there is none: the rest has been shown and is worth having."""
+    try:
+        if not isinstance(x, NetworkStack):
+            return f"norm {_norm(x):.6g}"
+        if len(x) > _MOST_NORMS:
+            return f"norms: not computed of more than {_MOST_NORMS} networks; --json does"
+        found = [_norm(network) for network in x]
+        return f"norms {min(found):.6g} to {max(found):.6g}"
+    except NetworkError as error:
+        return f"norm: not computed. {error}"
+
+
+def _left_out(rows: list[Any], shown: int | None) -> str:
+    n = 0 if shown is None else len(rows) - shown
+    return f"... and {n} more; --all shows them" if n > 0 else ""
+
+
+def _in_words(n_bytes: int) -> str:
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes} bytes"

@@ -1,0 +1,125 @@
+"""save and load: networks, stacks and sums in one safetensors file, without code in it.
+
+`_packing` says how a network becomes named arrays and a description, `_tensor_files` how these become
+a file; docs/format.md says it for other languages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tnsum._packing import Saved, packed, unpacked
+from tnsum._tensor_files import opened, parsed_json, write
+from tnsum.errors import NetworkError
+from tnsum.network import Network, NetworkStack
+from tnsum.summation import NetworkSum
+
+_KEY = "tnsum"
+_MOST_LETTERS = 1000
+
+
+def save(path: str | os.PathLike[str], x: Saved) -> None:
+    """Write a network, a stack or a sum to a file, which `tnsum.load` reads.
+
+    The file is a safetensors file. It is written beside the old one and takes its place when it is
+    complete and on the disk: whatever happens, there is the old file or the new one. (A process that is
+    killed may leave a `.tnsum-....tmp` in the folder.) A symbolic link is followed.
+
+    Arrays of any library and device are written as they are, bit by bit; which library they were of,
+    and gradients, are not kept. A sum stays lazy: its summands and weights are written, no blocks.
+
+    Parameters
+    ----------
+    path : str or PathLike
+    x : Network, NetworkStack or NetworkSum
+
+    Raises
+    ------
+    NetworkError
+        `x` is something else, a name is no valid text, or the file cannot be written; an older file is
+        then as it was.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> x = Network.from_einsum("ir,rj->ij", np.eye(2), np.eye(2))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(f"{folder}/sum.safetensors", x + 2 * x)
+    ...     print(load(f"{folder}/sum.safetensors"))
+    NetworkSum of 2 networks of order 2, shape (2, 2), float64, ranks r=4
+    """
+    if not isinstance(x, Network | NetworkStack | NetworkSum):
+        raise NetworkError(
+            f"save takes a path and then a Network, NetworkStack or NetworkSum; "
+            f"{type(x).__name__} came."
+        )
+    _check_path(path)
+    with _faults_named(path, "saved"):
+        document, arrays = packed(x)
+        write(path, arrays, {_KEY: json.dumps(document, separators=(",", ":"))})
+
+
+def load(
+    path: str | os.PathLike[str],
+    nodes: Sequence[str] | None = None,
+    memory_map: bool = True,
+) -> Saved:
+    """The network, stack or sum of a file that `tnsum.save` wrote, with NumPy arrays.
+
+    Nothing in a file is executed, and a file that is not right in every detail is refused.
+
+    Parameters
+    ----------
+    path : str or PathLike
+    nodes : sequence of str, optional
+        Only these nodes: the rest of the file is not read. What comes back is the network (the stack)
+        of these nodes alone, in which modes that lead to other nodes are physical, after the others.
+        Of a sum it is the network of their explicit blocks, as `NetworkSum.node` gives them, the
+        weights in the sum's first node: so each machine can hold some nodes of a sum.
+    memory_map : bool
+        By default arrays are mapped into memory, read-only: what is never used is never read, and the
+        file may be larger than the memory. Somebody who cuts the file short meanwhile (saving anew
+        does not) makes the process crash, and each mapped file counts as an open one, of which
+        systems allow some thousand; with False, arrays are read and belong to the network.
+
+    Raises
+    ------
+    NetworkError
+        The file cannot be read, is not one of tnsum's, or is damaged; or it has no such node.
+
+    See Also
+    --------
+    tnsum.interop.to_library : the same with arrays of PyTorch, JAX, ...
+    """
+    _check_path(path)
+    if isinstance(nodes, str) or not isinstance(nodes, Sequence | None):
+        raise NetworkError(f"nodes must be a list of names; {nodes!r} came.")
+    with _faults_named(path, "loaded"), opened(path, memory_map) as file:
+        if _KEY not in file.metadata:
+            raise NetworkError(
+                "it is a safetensors file that tnsum did not write. Read it with the safetensors "
+                "package and make a network with tnsum.interop.from_state_dict."
+            )
+        return unpacked(parsed_json(file.metadata[_KEY], "its description"), file, nodes)
+
+
+def _check_path(path: object) -> None:
+    if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
+        raise NetworkError(
+            f"The path of a file must come first, as text or pathlib.Path; {type(path).__name__} came."
+        )
+
+
+@contextmanager
+def _faults_named(path: str | os.PathLike[str], verb: str) -> Iterator[None]:
+    """Errors of the system and of what is inside, as one error that names the file."""
+    try:
+        yield
+    except (OSError, OverflowError, ValueError) as error:
+        reason = str(error.strerror if isinstance(error, OSError) else error)
+        # A damaged file can hold names as long as itself.
+        reason = reason if len(reason) <= _MOST_LETTERS else f"{reason[:_MOST_LETTERS]}..."
+        raise NetworkError(f"{os.fspath(path)!r} cannot be {verb}: {reason}") from error
