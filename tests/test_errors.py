@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import tnsum
-from tnsum import ModeError, Network, NetworkError, NetworkStack, Topology, TopologyError
 from raising import unreached
+from tnsum import ModeError, Network, NetworkError, NetworkStack, Topology, TopologyError
 from tnsum import multilinear as ml
 
 ones = np.ones
