@@ -81,8 +81,8 @@ def run(code: str, folder: Path | None = None) -> str:
 
 
 def test_importing_loads_no_heavy_library() -> None:
-    heavy = "sklearn scipy matplotlib torch jax dask cotengra cupy quimb tensorly hottbox xarray".split()
-    heavy += ["networkx", "click", "rich", "safetensors"]
+    heavy = ["sklearn", "scipy", "matplotlib", "torch", "jax", "dask", "cotengra", "cupy"]
+    heavy += ["quimb", "tensorly", "hottbox", "xarray", "networkx", "click", "rich", "safetensors"]
     assert run(f"import sys, tnsum; print([m for m in {heavy} if m in sys.modules])") == "[]\n"
 
 
