@@ -5,9 +5,12 @@ that the table reaches every `raise` of the package's modules.
 """
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import array_api_strict as strict
 import numpy as np
@@ -15,7 +18,7 @@ import pytest
 
 import tnsum
 from raising import unreached
-from tnsum import ModeError, Network, NetworkError, NetworkStack, Topology, TopologyError
+from tnsum import ModeError, Network, NetworkError, NetworkStack, Topology, TopologyError, _arrays
 from tnsum import multilinear as ml
 
 ones = np.ones
@@ -49,6 +52,17 @@ class SparseLike:
     """What a sparse matrix of SciPy looks like: shape and dtype, and no array."""
 
     shape, dtype, ndim = (2, 3), np.dtype("float64"), 2
+
+
+class Traced:
+    """What JAX puts in the place of an array while it traces a function."""
+
+
+def save_while_tracing() -> None:
+    """Ask for the values of a traced array, with or without JAX at hand."""
+    jax = SimpleNamespace(core=SimpleNamespace(Tracer=Traced))
+    with patch.dict(sys.modules, {"jax": jax}):
+        _arrays.on_host(Traced())
 
 
 LIBRARY = "an array of NumPy, PyTorch, JAX or another library of the array API standard"
@@ -415,7 +429,14 @@ MULTILINEAR: list[Row] = [
 
 # Files have so many ways of being wrong that they have a table of their own.
 OWN_TABLE = ("_packing", "_tensor_files", "storage")
+ARRAYS: list[Row] = [
+    (save_while_tracing, NetworkError,
+     "A network that is being traced, as inside jax.jit, has no values; save what the traced function "
+     "returns."),
+]  # fmt: skip
+
 TABLES = {
+    "arrays": ARRAYS,
     "topology": TOPOLOGY, "network": NETWORK, "stack": STACKS, "sum": SUMS, "memory": MEMORY,
     "formats": FORMATS, "multilinear": MULTILINEAR,
 }  # fmt: skip

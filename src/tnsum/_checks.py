@@ -50,7 +50,7 @@ def check_shapes(topology: Topology, arrays: Mapping[str, Any], n_leading: int) 
                 f"Node {name!r} must have one axis per mode{leading}: it has modes {modes} and an "
                 f"array of shape {shape}."
             )
-        if len(shape) > MOST_AXES:
+        if len(modes) > MOST_AXES:
             raise NetworkError(
                 f"A node must have at most {MOST_AXES} modes; node {name!r} has {len(modes)}. Split it, "
                 f"or leave out modes of size one."

@@ -119,7 +119,7 @@ def _faults_named(path: str | os.PathLike[str], verb: str) -> Iterator[None]:
     try:
         yield
     except (OSError, OverflowError, ValueError) as error:
-        reason = str(error.strerror if isinstance(error, OSError) else error)
+        reason = str(getattr(error, "strerror", None) or error)
         # A damaged file can hold names as long as itself.
         reason = reason if len(reason) <= _MOST_LETTERS else f"{reason[:_MOST_LETTERS]}..."
         raise NetworkError(f"{os.fspath(path)!r} cannot be {verb}: {reason}") from error
