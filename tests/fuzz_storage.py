@@ -118,6 +118,20 @@ def stored_weights(data: bytes) -> Array:
     return _numbers(tensors["weights"], description["weights"])
 
 
+def stored_summands(data: bytes) -> list[tuple[dict[str, Array], Any]]:
+    """The arrays and the weight of each summand of a file that holds a sum, in their order."""
+    description, _ = decoded(data)
+    weights = iter(stored_weights(data))
+    terms: list[list[tuple[dict[str, Array], Any]]] = []
+    for entry, part in zip(description["parts"], stored_terms(data), strict=True):
+        n = len(next(iter(part.values())))
+        singles = [({name: a[k] for name, a in part.items()}, next(weights)) for k in range(n)]
+        terms += [singles] if entry["stacked"] else [[single] for single in singles]
+    order = description.get("order", range(len(terms)))
+    places = sorted(range(len(terms)), key=lambda k: order[k])
+    return [summand for k in places for summand in terms[k]]
+
+
 def _numbers(tensor: Array, dtype: str) -> Array:
     if not dtype.startswith("complex"):
         return tensor.astype(dtype)
@@ -371,17 +385,21 @@ def outcome(path: Path, rng: random.Random) -> str:
     if type(mapped) is not type(read):
         raise FuzzError(f"mapped it gives {type(mapped).__name__}, read {type(read).__name__}")
     try:
-        terms = stored_terms(path.read_bytes())
+        data = path.read_bytes()
+        is_sum = isinstance(mapped, NetworkSum)
+        stored = stored_summands(data) if is_sum else [(stored_terms(data)[0], 1)]
     except Exception as error:
         raise FuzzError(f"it was loaded, but is not valid: {error}") from error
     for x in (mapped, read):
         assert x is not None
         _check_sound(x)
-        _check_equal(_arrays_of(x), _joined(x, terms))
+        found = x.summands if isinstance(x, NetworkSum) else (x,)
+        _check_equal([a for y in found for a in y.arrays.values()],
+                     [a for arrays, _ in stored for a in arrays.values()])  # fmt: skip
         if isinstance(x, NetworkSum):
-            weights = stored_weights(path.read_bytes())
             with np.errstate(all="ignore"):
-                _check_equal([x.weights], [weights.astype(x.weights.dtype)])
+                weights = np.asarray([weight for _, weight in stored]).astype(x.weights.dtype)
+            _check_equal([x.weights], [weights])
     _check_some_nodes(path, mapped, rng)
     return "loaded"
 
@@ -398,25 +416,6 @@ def _loaded(path: Path, nodes: list[str] | None = None, memory_map: bool = True)
 
 def _terms_of(x: Saved) -> tuple[Network | NetworkStack, ...]:
     return x._terms if isinstance(x, NetworkSum) else (x,)
-
-
-def _arrays_of(x: Saved) -> list[Array]:
-    return [array for term in _terms_of(x) for array in term.arrays.values()]
-
-
-def _joined(x: Saved, stored: list[dict[str, Array]]) -> list[Array]:
-    """The arrays of the file in the order of those of x: a part may have become single networks."""
-    if not isinstance(x, NetworkSum):
-        return list(stored[0].values())
-    found: list[Array] = []
-    at, terms = 0, _terms_of(x)
-    for part in stored:
-        n = len(next(iter(part.values())))
-        if isinstance(terms[at], NetworkStack):
-            found, at = found + list(part.values()), at + 1
-        else:
-            found, at = found + [array[k] for k in range(n) for array in part.values()], at + n
-    return found
 
 
 def _check_equal(got: list[Array], expected: list[Array]) -> None:

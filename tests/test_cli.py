@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     tnsum.save("x.safetensors", x)
     tnsum.save("y.safetensors", y)
-    tnsum.save("stack.safetensors", tnsum.NetworkStack.from_networks([x, x, x]))
+    tnsum.save("stack.safetensors", tnsum.NetworkStack.from_networks([x, x.conj(), x]))
     tnsum.save("chain.safetensors", tnsum.chain([rng((4, 2)), rng((2, 5))]))
     Path("text.txt").write_text("These are no networks, and much too long for a header.")
     return tmp_path
@@ -133,6 +133,17 @@ def test_info_cuts_long_tables_short(run: Run) -> None:
     assert f"r     contraction     3  {holders}" in out
 
 
+def test_info_gives_json_where_the_norm_fits_into_no_memory(run: Run) -> None:
+    names = {k: [f"r{min(k, m)}_{max(k, m)}" for m in range(60) if m != k] for k in range(60)}
+    nodes = {f"n{k}": (np.ones((1,) * 59), held) for k, held in names.items()}
+    nodes["n0"] = (np.ones((2,) + (1,) * 58), names[0])
+    nodes["n1"] = (np.ones((2,) + (1,) * 58), names[1])
+    tnsum.save("x.safetensors", tnsum.Network(nodes, ()))
+    code, out, _ = run("info", "x.safetensors", "--json")
+    assert code == 0
+    assert "norm" in json.loads(out)
+
+
 def test_info_computes_no_norms_of_very_long_stacks(run: Run) -> None:
     topology = tnsum.Topology({"A": ("i",)})
     tnsum.save("s.safetensors", tnsum.NetworkStack(topology, {"A": np.ones((1001, 4))}))
@@ -223,6 +234,11 @@ MISUSE = {
         "Invalid value for '--weights': 'one' is no finite number; write for instance 1,-2.5,1/3,2+1j. "
         "(See tnsum add --help.)",
     ),
+    "too large": (
+        ["add", "x.safetensors", "--weights", "1e100000000", "-o", "z"],
+        "Invalid value for '--weights': '1e100000000' is no finite number; write for instance "
+        "1,-2.5,1/3,2+1j. (See tnsum add --help.)",
+    ),
     "not finite": (
         ["add", "x.safetensors", "y.safetensors", "--weights", "1,nan", "-o", "z"],
         "Invalid value for '--weights': 'nan' is no finite number; write for instance "
@@ -239,7 +255,7 @@ FAILURE = {
     "no network": (
         ["info", "text.txt"],
         "'text.txt' cannot be loaded: its header would have 8241904413164529748 bytes, more than the "
-        "33554432 that are allowed: it is no safetensors file, or not one of tnsum's",
+        "16777216 that are allowed: it is no safetensors file, or not one of tnsum's",
     ),
     "another topology": (
         ["add", "x.safetensors", "chain.safetensors", "-o", "z"],
@@ -339,6 +355,23 @@ def test_the_program_survives_a_reader_that_goes(folder: Path) -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("long.safetensors: network of order 3000")
     assert "Traceback" not in done.stderr
+
+
+def test_names_are_printed_in_any_encoding_and_without_an_output(folder: Path) -> None:
+    tnsum.save("names.safetensors", x.rename(nodes={"core": "\u6838"}))
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [*PROGRAM, "info", "names.safetensors"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "\\u6838" in done.stdout
+    closed = f"{PROGRAM[0]} add x.safetensors y.safetensors -o z.safetensors >&-"
+    subprocess.run(closed, shell=True, check=True)
+    assert isinstance(tnsum.load("z.safetensors"), tnsum.NetworkSum)
+
+
+def test_the_module_is_the_program(folder: Path) -> None:
+    command = [sys.executable, "-m", "tnsum", "info", "x.safetensors", "--no-norm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("x.safetensors: network of order 3")
 
 
 def test_a_terminal_gets_a_table_that_fits(folder: Path) -> None:

@@ -5,12 +5,9 @@ that the table reaches every `raise` of the package's modules.
 """
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import array_api_strict as strict
 import numpy as np
@@ -54,15 +51,8 @@ class SparseLike:
     shape, dtype, ndim = (2, 3), np.dtype("float64"), 2
 
 
-class Traced:
-    """What JAX puts in the place of an array while it traces a function."""
-
-
-def save_while_tracing() -> None:
-    """Ask for the values of a traced array, with or without JAX at hand."""
-    jax = SimpleNamespace(core=SimpleNamespace(Tracer=Traced))
-    with patch.dict(sys.modules, {"jax": jax}):
-        _arrays.on_host(Traced())
+class MaskedSubclass(np.ma.MaskedArray):  # type: ignore[type-arg]
+    """Entries that are not there, under another name."""
 
 
 LIBRARY = "an array of NumPy, PyTorch, JAX or another library of the array API standard"
@@ -430,9 +420,12 @@ MULTILINEAR: list[Row] = [
 # Files have so many ways of being wrong that they have a table of their own.
 OWN_TABLE = ("_packing", "_tensor_files", "storage")
 ARRAYS: list[Row] = [
-    (save_while_tracing, NetworkError,
-     "A network that is being traced, as inside jax.jit, has no values; save what the traced function "
-     "returns."),
+    (lambda: _arrays.on_host(away), NetworkError,
+     re.compile(r"Arrays must be dense and have values that NumPy can hold; Array came: .+")),
+    (lambda: Network({"A": (away, ("i", "j"))}).to_device("nowhere"), NetworkError,
+     re.compile(r"device must be one that array_api_strict has; 'nowhere' came, and it says: .+")),
+    (lambda: node(MaskedSubclass(A)), NetworkError,
+     f"Node 'A' must be {LIBRARY}; MaskedSubclass came. {CONVERT}"),
 ]  # fmt: skip
 
 TABLES = {

@@ -127,12 +127,14 @@ def test_topologies_of_a_format_are_recognised_and_all_others_refused(
 
 def test_kind_chooses_between_two_formats() -> None:
     peer("hottbox.core")
-    for x in (theirs_and_ours("cp", 2)[1], theirs_and_ours("tensor_train", 2)[1]):
+    for own in ("cp", "tensor_train"):
+        x = theirs_and_ours(own, 2)[1]
         for kind in ("cp", "tensor_train"):
             theirs = to_hottbox(x, kind)
             assert type(theirs) is hottbox_class(kind)
             assert oracle.relative_error(theirs.reconstruct().data, x.contract()) < 1e-14
-        assert type(to_hottbox(x)) is hottbox_class("cp")
+        assert type(to_hottbox(x)) is hottbox_class(own)
+        assert type(to_hottbox(x.rename(nodes={next(iter(x.arrays)): "A"}))) is hottbox_class("cp")
 
 
 def test_sums_of_converted_tensors_equal_those_of_hottbox() -> None:
@@ -286,8 +288,8 @@ ERRORS: list[Row] = [
     (lambda: to_hottbox(pair, ["cp"]), NetworkError,  # type: ignore[arg-type]
      KIND + "['cp'] came."),
     (lambda: to_hottbox(other_library()), NetworkError,
-     "HOTTBOX knows arrays of NumPy only; those of the network are of array_api_strict. Convert them "
-     "first, for instance with numpy.asarray."),
+     "HOTTBOX knows arrays of NumPy only; those of the network are of array_api_strict. Say "
+     "tnsum.interop.to_library(x, 'numpy') first."),
     (lambda: to_hottbox(pair.rename({"i": "row_1"})), ModeError,
      "HOTTBOX would change the name 'row_1'" + CHANGE),
     (lambda: to_hottbox(pair.rename({"i": "row "})), ModeError,

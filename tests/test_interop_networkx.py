@@ -231,11 +231,11 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "Every vertex needs a name of its own: 1 and '1' are both called '1'. Rename one with "
      "networkx.relabel_nodes."),
     (lambda: from_networkx(nx.petersen_graph()), NetworkError,
-     "A graph whose vertices have `modes` must have graph.graph['physical_modes'], the physical modes "
-     "in order, as to_networkx writes it; it has none."),
+     "The graph of a network must have graph.graph['physical_modes'], the physical modes in order, as "
+     "to_networkx writes it; it has none. topology_from_networkx takes any graph."),
     (lambda: topology_from_networkx(changed(lambda graph: graph.graph.clear())), NetworkError,
-     "A graph whose vertices have `modes` must have graph.graph['physical_modes'], the physical modes "
-     "in order, as to_networkx writes it; it has none."),
+     "The graph of a network must have graph.graph['physical_modes'], the physical modes in order, as "
+     "to_networkx writes it; it has none. topology_from_networkx takes any graph."),
     (lambda: from_networkx(to_networkx(TWO.topology)), NetworkError,
      "The vertex of a node must have its array as attribute `array`; 'A' has none. "
      "topology_from_networkx takes graphs without arrays."),

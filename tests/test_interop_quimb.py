@@ -385,8 +385,10 @@ def test_grids_become_peps(qtn: Any, shape: tuple[int, int]) -> None:
     x = grid(*shape)
     theirs = to_quimb(x, "peps")
     assert type(theirs) is qtn.PEPS
-    # A single column is the same network as a single row.
-    assert (theirs.Lx, theirs.Ly) == (shape if 1 not in shape else (1, max(shape)))
+    assert (theirs.Lx, theirs.Ly) == shape
+    # Under other names a single column is the same network as a single row.
+    renamed = to_quimb(x.rename(nodes={"node0_0": "A"}), "peps")
+    assert (renamed.Lx, renamed.Ly) == (shape if 1 not in shape else (1, max(shape)))
     assert oracle.relative_error(theirs.to_dense().reshape(x.shape), x.contract()) < 1e-13
     for tensor, array in zip(theirs.tensors, x.arrays.values(), strict=True):
         assert np.shares_memory(tensor.data, array)
@@ -539,11 +541,14 @@ ERRORS: list[Row] = [
     (lambda: from_quimb(tensor(np.ones(2)), ("j",)), ModeError,
      "A physical mode must be held by a node; none holds 'j'. The nodes hold ('i',)."),
     (lambda: from_quimb(tensor(np.ones(2), exponent=-np.inf)), NetworkError,
-     "The exponent of a quimb network must be finite; -inf came. quimb makes it so when it equalises "
-     "the norm of a tensor of zeros: pass it check_zero=True."),
+     "The exponent of a quimb network must be a finite number; -inf came. quimb makes it infinite when "
+     "it equalises the norm of a tensor of zeros: pass it check_zero=True."),
+    (lambda: from_quimb(tensor(np.ones(2), exponent=1j)), NetworkError,
+     "The exponent of a quimb network must be a finite number; 1j came. quimb makes it infinite when "
+     "it equalises the norm of a tensor of zeros: pass it check_zero=True."),
     (lambda: from_quimb(tensor(np.ones(2), exponent=np.nan)), NetworkError,
-     "The exponent of a quimb network must be finite; nan came. quimb makes it so when it equalises "
-     "the norm of a tensor of zeros: pass it check_zero=True."),
+     "The exponent of a quimb network must be a finite number; nan came. quimb makes it infinite when "
+     "it equalises the norm of a tensor of zeros: pass it check_zero=True."),
     (lambda: from_quimb(tensor(np.ones(2), exponent=300.0)), NetworkError,
      "The exponent of a quimb network must fit into its nodes: 10**300" + SPREAD.format("float64")),
     (lambda: from_quimb(tensor(np.ones(2, "complex64"), exponent=-32.5)), NetworkError,

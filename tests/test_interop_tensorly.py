@@ -159,12 +159,26 @@ def test_operators_are_recognised_with_rows_before_columns() -> None:
 
 def test_kind_chooses_between_two_formats() -> None:
     peer("tensorly")
-    for x in (tnsum.cp(parts("cp", 2)[1]), tnsum.tensor_train(parts("tensor_train", 2))):
+    both = {"cp": tnsum.cp(parts("cp", 2)[1]),
+            "tensor_train": tnsum.tensor_train(parts("tensor_train", 2))}  # fmt: skip
+    for own, x in both.items():
         for kind in ("cp", "tensor_train"):
             theirs = to_tensorly(x, kind)
             assert type(theirs) is tensorly_class(kind)
             assert oracle.relative_error(dense(kind, theirs), x.contract()) < 1e-14
-        assert type(to_tensorly(x)) is tensorly_class("cp")
+        assert type(to_tensorly(x)) is tensorly_class(own)
+        assert type(to_tensorly(x.rename(nodes={next(iter(x.arrays)): "A"}))) is tensorly_class(
+            "cp"
+        )
+
+
+def test_a_contraction_mode_may_have_the_name_of_a_physical_one_elsewhere() -> None:
+    core, factors = parts("tucker")
+    x = tnsum.tucker(core, factors).rename(modes={"i0": "a", "r1": "i0", "i1": "r1"})
+    theirs = to_tensorly(x)
+    np.testing.assert_array_equal(theirs.core, core)
+    for ours, factor in zip(theirs.factors, factors, strict=True):
+        np.testing.assert_array_equal(ours, factor)
 
 
 def test_names_and_orders_of_axes_do_not_matter() -> None:
@@ -320,6 +334,17 @@ def changed(kind: str, **attributes: Any) -> Any:
     return made
 
 
+def with_torch_backend() -> None:
+    """Convert NumPy arrays while TensorLy takes all arrays for PyTorch's."""
+    peer("torch")
+    tensorly = peer("tensorly")
+    tensorly.set_backend("pytorch")
+    try:
+        to_tensorly(pair)
+    finally:
+        tensorly.set_backend("numpy")
+
+
 Row = tuple[Callable[[], Any], type[Exception], str]
 
 ERRORS: list[Row] = [
@@ -350,6 +375,9 @@ ERRORS: list[Row] = [
      KIND + "['cp'] came."),
     (lambda: to_tensorly(star1), NetworkError, "A TuckerTensor" + VECTOR),
     (lambda: to_tensorly(ring1), NetworkError, "A TRTensor" + VECTOR),
+    (with_torch_backend, NetworkError,
+     "The backend of TensorLy must be that of the arrays, which are of numpy ('numpy.ndarray' object "
+     "has no attribute 'dim'). Say tensorly.set_backend first."),
     (lambda: to_tensorly(pair, "tucker"), TopologyError,
      "to_tensorly needs a Tucker network, " + NEEDS),
     (lambda: to_tensorly(pair, "tensor_ring"), TopologyError,

@@ -37,7 +37,10 @@ def module_level_imports(path: Path) -> list[str]:
 
 def is_allowed(imported: str, above: list[str]) -> bool:
     """Whether an import names a module above, or something in one."""
-    return imported in above or imported.rpartition("/")[0] in above
+    folders = [module.rpartition("/")[0] for module in above]
+    return any(
+        imported in names or imported.rpartition("/")[0] in names for names in (above, folders)
+    )
 
 
 def test_layout_lists_every_module() -> None:

@@ -33,7 +33,7 @@ from test_storage_paths import (
 )
 from tnsum import Network, NetworkError, NetworkStack, Topology, _packing, _tensor_files, storage
 
-MOST = 2**25
+MOST = 2**24
 DTYPES = "('float32', 'float64', 'complex64', 'complex128')"
 
 x = Network({"A": (np.arange(6.0).reshape(2, 3), ("i", "r")), "B": (np.ones((3, 2)), ("r", "j"))})
@@ -188,7 +188,8 @@ CONTAINER: dict[str, tuple[bytes, Reason]] = {
     "doubled metadata": (doubled('{"__metadata__"', '{"__metadata__":{},"__metadata__"'),
                          "its header names '__metadata__' twice"),
     "doubled shape": (doubled('"shape":', '"shape":[1],"shape":'), "its header names 'shape' twice"),
-    "doubled kind": (doubled(r'\"kind\":', r'\"kind\":1,\"kind\":'), "its header names 'kind' twice"),
+    "doubled kind": (doubled(r'\"kind\":', r'\"kind\":1,\"kind\":'),
+                     "its description names 'kind' twice"),
     "doubled long name": (put_together(f'{{"{"a" * 200}":1,"{"a" * 200}":2}}'.encode()),
                           f"its header names {'a' * 80!r} twice"),
     "metadata a list": (put_together({"__metadata__": ["tnsum"]}),
@@ -275,7 +276,7 @@ DESCRIPTION: dict[str, tuple[bytes, Reason]] = {
     "list": (description_text("[]"), "its description must be a JSON object"),
     "null": (description_text("null"), "its description must be a JSON object"),
     "empty": (description_text("{}"), VERSION.format(None)),
-    "NaN": (description_text('{"version": NaN}'), "its header holds NaN, which is not JSON"),
+    "NaN": (description_text('{"version": NaN}'), "its description holds NaN, which is not JSON"),
     "newer": (described(version=2),
               "it has format version 2, this tnsum reads up to 1. Install a newer tnsum."),
     "much newer": (described(version=10**4000), re.compile(
@@ -322,13 +323,26 @@ DESCRIPTION: dict[str, tuple[bytes, Reason]] = {
     "part of a list": (described(parts=[{"dtype": ["float64"], "stacked": False}]), PARTS),
     "part of an object": (described(parts=[{"dtype": {}, "stacked": False}]), PARTS),
     "stacked a number": (described(parts=[{"dtype": "float64", "stacked": 0}]), PARTS),
-    "parts empty": (described(parts=[]), "a network cannot have 0 parts"),
-    "parts of a sum empty": (described(x + x, parts=[]), "a sum cannot have 0 parts"),
+    "parts empty": (described(parts=[]), "a network must have one part, with stacked False; [] came"),
+    "parts of a sum empty": (described(x + x, parts=[]), "a sum must have a part at least; [] came"),
+    "a single network stacked": (described(parts=[{"dtype": "float64", "stacked": True}]),
+                                 "a network must have one part, with stacked False; [{'dtype': "
+                                 "'float64', 'stacked': True}] came"),
+    "order a number": (described(x + x, order=1), "order must name the places 0 ... 1, each once"),
+    "order short": (described(x + x, order=[0]), "order must name the places 0 ... 1, each once"),
+    "order doubled": (described(x + x, order=[1, 1]), "order must name the places 0 ... 1, each once"),
+    "order of bools": (described(x + x, order=[True, False]),
+                       "order must name the places 0 ... 1, each once"),
+    "order of texts": (described(x + x, order=["0", "1"]),
+                       "order must name the places 0 ... 1, each once"),
     "two parts of a network": (described(parts=[{"dtype": "float64", "stacked": False}] * 2),
-                               "a network cannot have 2 parts"),
+                               re.compile("a network must have one part, with stacked False; .*")),
     "two parts of a stack": (described(stack, parts=[{"dtype": "float64", "stacked": True}] * 2),
-                             "a stack cannot have 2 parts"),
+                             re.compile("a stack must have one part, with stacked True; .*")),
 }  # fmt: skip
+
+SINGLE = [{"dtype": "float64", "stacked": False}]
+STACKED = [{"dtype": "float64", "stacked": True}]
 
 MEANING: dict[str, tuple[bytes, Reason]] = {
     "missing tensor": (without_tensor("0/B"), "tensor '0/B' is missing"),
@@ -363,8 +377,9 @@ MEANING: dict[str, tuple[bytes, Reason]] = {
     "two sizes": (entry(shape=[3, 2]),
                   "Mode 'r' must have one size: 3 at axis 0 of node 'B' with shape (3, 2), 2 at axis 1 "
                   "of node 'A' with shape (3, 2)."),
-    "stack as network": (described(stack, kind="network"), ONE_AXIS.format("", "(2, 2, 3)")),
-    "network as stack": (described(kind="stack"),
+    "stack as network": (described(stack, kind="network", parts=SINGLE),
+                         ONE_AXIS.format("", "(2, 2, 3)")),
+    "network as stack": (described(kind="stack", parts=STACKED),
                          ONE_AXIS.format(" after the leading axis of the stack", "(2, 3)")),
     "stacks of two lengths": (entry(stack, shape=[1, 4, 3]),
                               "The leading axis must count the same networks in every node: 2 at axis "
@@ -478,6 +493,26 @@ def test_the_files_that_are_changed_are_right() -> None:
 # all of it
 
 
+def of_two_dtypes() -> Network:
+    """What a transformation of JAX may leave behind: it checks nothing."""
+    return Network._unchecked(x.topology, {**x.arrays, "B": x.arrays["B"].astype("float32")})
+
+
+def test_what_does_not_fit_together_is_not_saved(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    tnsum.save(path, x)
+    small = Network._unchecked(x.topology, {**x.arrays, "B": x.arrays["B"][:1]})
+    for wrong, fault in [
+        (of_two_dtypes(), "all nodes must be of one dtype; 'B' is of another than the others"),
+        (small + small, "Mode 'r' must have one size: "),
+    ]:
+        with pytest.raises(NetworkError) as raised:
+            tnsum.save(path, wrong)
+        assert str(raised.value).startswith(f"{str(path)!r} cannot be saved: {fault}")
+    assert os.listdir(tmp_path) == ["x"]
+    assert tnsum.load(path).n_parameters == x.n_parameters
+
+
 def test_every_raise_is_in_the_tables(tmp_path: Path) -> None:
     folder, bad = tmp_path, tmp_path / "bad"
     tnsum.save(folder / "x", x)
@@ -493,6 +528,8 @@ def test_every_raise_is_in_the_tables(tmp_path: Path) -> None:
     calls += [lambda call=call: call(folder) for call, _ in CALLS.values()]  # type: ignore[misc]
     calls += [lambda call=call: call(folder / "x") for call, *_ in INSIDE.values()]  # type: ignore[misc]
     calls += [lambda: tnsum.load(folder), lambda: tnsum.save(folder, x)]
+    calls.append(lambda: tnsum.save(folder / "x", of_two_dtypes()))
+    calls += [lambda: tnsum.save(f"{folder}/", x), lambda: tnsum.save("/proc/self/exe", x)]
     for function in (no_right_to_write, header_too_large, cut_while_read):
         calls.append(lambda function=function: function(folder / "x"))  # type: ignore[misc]
     files = [Path(str(module.__file__)) for module in (storage, _packing, _tensor_files)]

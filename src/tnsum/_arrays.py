@@ -33,7 +33,7 @@ def common_namespace(arrays: Mapping[str, Array]) -> Namespace:
         return namespace(next(iter(arrays.values())))
     found: tuple[str, Namespace, Device] | None = None
     for name, array in arrays.items():
-        if not is_array(array) or type(array).__name__ in ("matrix", "MaskedArray"):
+        if not is_array(array) or isinstance(array, np.matrix | np.ma.MaskedArray):
             raise NetworkError(
                 f"{_capital(name)} must be an array of NumPy, PyTorch, JAX or another library of "
                 f"the array API standard; {type(array).__name__} came. Convert it first, for "
@@ -77,7 +77,17 @@ def device_of(array: Array) -> Device | None:
 
 def to_device(array: Array, device: Device) -> Array:
     """The array on another device of its library."""
-    return array_api_compat.to_device(array, device)
+    try:
+        return array_api_compat.to_device(array, device)
+    except Exception as error:
+        raise NetworkError(
+            f"device must be one that {library(namespace(array))} has; {device!r} came, and it says: "
+            f"{_first_line(error)}"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def is_on_host(array: Array) -> bool:
@@ -89,15 +99,17 @@ def on_host(array: Array) -> Array:
     """The values as a NumPy array, a view where that is possible; gradients stay behind."""
     if is_on_host(array):
         return array
-    if is_traced(array):
+    try:
+        xp = namespace(array)
+        if _is_torch(xp):
+            return array.detach().cpu().resolve_conj().resolve_neg().numpy()
+        return array.get() if library(xp) == "cupy" else np.asarray(array)
+    except Exception as error:
+        # Traced, sparse, deleted, on a device without memory: each library has its own words for it.
         raise NetworkError(
-            "A network that is being traced, as inside jax.jit, has no values; save what the traced "
-            "function returns."
-        )
-    xp = namespace(array)
-    if _is_torch(xp):
-        return array.detach().cpu().resolve_conj().resolve_neg().numpy()
-    return array.get() if library(xp) == "cupy" else np.asarray(array)
+            f"Arrays must be dense and have values that NumPy can hold; {type(array).__name__} came: "
+            f"{_first_line(error)}"
+        ) from error
 
 
 def indexed(array: Array, where: tuple[int | slice, ...]) -> Array:

@@ -2,9 +2,9 @@
 
 The description holds the topology and the dtypes; the arrays are one for each node of each *part*,
 named `0/core`, `0/factor0`, ... A network is one part; a stack is one part with the leading axis. A sum
-is a list of parts, each with a leading axis, and the vector of all weights: single networks that
-follow one another with equal sizes and dtype make one part, so that the description of a sum of ten
-thousand networks is as short as that of one.
+is a list of parts, each with a leading axis, and the vector of all weights: single networks of equal
+sizes and dtype make one part, so that the description of a sum of ten thousand networks is hardly
+longer than that of one. Where that changes their order, the description keeps it.
 
 What is read is checked in full against the sizes that the file states, before any data are touched.
 """
@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from tnsum import _arrays
-from tnsum._checks import check_shapes
+from tnsum._checks import check_shapes, checked_arrays
 from tnsum._tensor_files import Pieces, TensorFile, short_repr
-from tnsum._typing import Array
+from tnsum._typing import Array, Scalar
 from tnsum.alignment import Term, count
 from tnsum.errors import NetworkError
 from tnsum.explicit import explicit_topology
@@ -34,15 +35,16 @@ Saved: TypeAlias = Network | NetworkStack | NetworkSum
 VERSION = 1
 _KINDS = ("network", "stack", "sum")
 _REAL = {"float32": "F32", "float64": "F64", "complex64": "F32", "complex128": "F64"}
-# More single networks than this come back as a stack: objects would take more memory than their data.
-_MOST_SINGLE = 2**16
+# Nodes of single networks, beyond which they come back as stacks: objects take more memory than data.
+_MOST_SINGLE = 2**18
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Networks of equal sizes and dtype, to be stored as a stack."""
+    """Terms of equal sizes and dtype, to be stored as a stack, and their places among all terms."""
 
     terms: Sequence[Term]
+    numbers: Sequence[int]
     dtype: str
     is_stacked: bool
 
@@ -58,6 +60,7 @@ def packed(x: Saved) -> tuple[dict[str, Any], dict[str, Pieces]]:
     terms = x._terms if isinstance(x, NetworkSum) else (x,)
     kind = {Network: "network", NetworkStack: "stack", NetworkSum: "sum"}[type(x)]
     parts = _parts(terms)
+    order = [number for part in parts for number in part.numbers]
     topology = x.topology
     _check_names((*topology.nodes, *topology.modes))
     document: dict[str, Any] = {
@@ -73,27 +76,34 @@ def packed(x: Saved) -> tuple[dict[str, Any], dict[str, Pieces]]:
         for name in topology.nodes
     }
     if isinstance(x, NetworkSum):
-        weights = _weights_of(x)
+        weights = _weights_of([x._weighted_terms[number] for number in order])
+        if order != sorted(order):
+            document["order"] = order
         document["weights"] = weights.dtype.name
         arrays["weights"] = _pieces(weights.dtype.name, weights.shape, [weights])
     return document, arrays
 
 
 def _parts(terms: Sequence[Term]) -> list[_Part]:
-    """Stacks by themselves; single networks together while sizes and dtype stay the same."""
+    """Stacks by themselves; single networks together that have equal sizes and dtype."""
+    groups: dict[object, list[int]] = {}
+    for number, term in enumerate(terms):
+        sizes = tuple((array.shape, array.dtype) for array in term.arrays.values())
+        groups.setdefault(number if isinstance(term, NetworkStack) else sizes, []).append(number)
+    return [_part([terms[number] for number in numbers], numbers) for numbers in groups.values()]
 
-    def key(numbered: tuple[int, Term]) -> object:
-        number, term = numbered
-        if isinstance(term, NetworkStack):
-            return number
-        return _arrays.dtype_name(term.dtype), tuple(a.shape for a in term.arrays.values())
 
-    parts = []
-    for _, group in groupby(enumerate(terms), key):
-        members = [term for _, term in group]
-        dtype = _arrays.dtype_name(members[0].dtype)
-        parts.append(_Part(members, dtype, isinstance(members[0], NetworkStack)))
-    return parts
+def _part(terms: Sequence[Term], numbers: Sequence[int]) -> _Part:
+    # What comes out of JAX's transformations has never been checked.
+    first = terms[0]
+    arrays = checked_arrays(first.topology, first.arrays, first._n_leading)
+    for name, array in arrays.items():
+        if array.dtype != first.arrays[name].dtype:
+            raise NetworkError(
+                f"all nodes must be of one dtype; {name!r} is of another than the others"
+            )
+    dtype = _arrays.dtype_name(first.dtype)
+    return _Part(terms, numbers, dtype, isinstance(first, NetworkStack))
 
 
 def _pieces(dtype: str, shape: tuple[int, ...], arrays: Sequence[Array]) -> Pieces:
@@ -101,10 +111,10 @@ def _pieces(dtype: str, shape: tuple[int, ...], arrays: Sequence[Array]) -> Piec
     return Pieces(_REAL[dtype], (*shape, 2) if dtype.startswith("complex") else shape, arrays)
 
 
-def _weights_of(x: NetworkSum) -> Array:
+def _weights_of(weighted_terms: Sequence[tuple[Term, Scalar]]) -> Array:
     """All weights in double precision: their own precision does not matter to a sum."""
     found = []
-    for term, weight in x._weighted_terms:
+    for term, weight in weighted_terms:
         if _arrays.is_array(weight):
             values = _arrays.on_host(weight)
         else:
@@ -203,9 +213,11 @@ def _checked_parts(document: Mapping[str, Any], kind: str) -> list[tuple[str, bo
         raise NetworkError(
             f"its description must list parts, each with stacked and a dtype of {listed(tuple(_REAL))}"
         )
-    if not parts or (kind != "sum" and len(parts) != 1):
-        raise NetworkError(f"a {kind} cannot have {len(parts)} parts")
-    return [(part["dtype"], part["stacked"]) for part in parts]
+    found = [(part["dtype"], part["stacked"]) for part in parts]
+    if not found or (kind != "sum" and [stacked for _, stacked in found] != [kind == "stack"]):
+        wanted = "a part at least" if kind == "sum" else f"one part, with stacked {kind == 'stack'}"
+        raise NetworkError(f"a {kind} must have {wanted}; {short_repr(parts)} came")
+    return found
 
 
 def _is_part(part: object) -> bool:
@@ -291,6 +303,9 @@ def _sum(
                 f"{short(stacks[0].shape)}"
             )
     counts = [len(stack) for stack in stacks]
+    n_singles = sum(n for n, (_, is_stacked) in zip(counts, parts, strict=True) if not is_stacked)
+    are_few = n_singles * len(topology.nodes) <= _MOST_SINGLE
+    order = _checked_order(document, n_singles + sum(is_stacked for _, is_stacked in parts))
     weights = _checked_weights(file, document, sum(counts))
     # A weight of 1 is left out; but if all are 1 and complex, they are what makes the sum complex.
     leave_out = np.isrealobj(weights) or not np.all(weights == 1)
@@ -298,13 +313,27 @@ def _sum(
     scalars: list[Any] = []
     for stack, (_, is_stacked), end in zip(stacks, parts, accumulate(counts), strict=True):
         own = weights[end - len(stack) : end]
-        if is_stacked or len(stack) > _MOST_SINGLE:
+        if is_stacked or not are_few:
             terms.append(stack)
             scalars.append(1 if leave_out and np.all(own == 1) else own)
         else:
             terms += list(stack)
             scalars += [1 if leave_out and weight == 1 else weight for weight in own.tolist()]
+    if order is not None and are_few:
+        placed = sorted(zip(order, terms, scalars, strict=True), key=itemgetter(0))
+        _, terms, scalars = map(list, zip(*placed, strict=True))
     return NetworkSum._unchecked(topology, terms, scalars)
+
+
+def _checked_order(document: Mapping[str, Any], n: int) -> list[int] | None:
+    """The places of n single networks and stacks among the summands, if they are not in order."""
+    order = document.get("order")
+    if order is None:
+        return None
+    is_right = isinstance(order, list) and len(order) == n and all(type(k) is int for k in order)
+    if not is_right or sorted(order) != list(range(n)):
+        raise NetworkError(f"order must name the places 0 ... {n - 1}, each once")
+    return list(order)
 
 
 def _checked_weights(file: TensorFile, document: Mapping[str, Any], n: int) -> Array:

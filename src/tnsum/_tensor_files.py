@@ -14,6 +14,7 @@ tests hold the two against each other in both directions.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import mmap
@@ -24,7 +25,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from io import FileIO
 from typing import Any, BinaryIO
 
@@ -36,20 +37,22 @@ from tnsum._typing import Array
 from tnsum.errors import NetworkError
 from tnsum.topology import listed
 
-# Parsing JSON takes some 20 times its size in memory, so this bounds what a header can cost.
-MOST_HEADER_BYTES = 2**25
+# Parsing JSON takes up to 25 times its size in memory, so this bounds what a header can cost.
+MOST_HEADER_BYTES = 2**24
 MOST_AXES = 64
 _LENGTH_BYTES = 8
 _ALIGNMENT = 64
 _DTYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8")}
 _METADATA = "__metadata__"
+# As many as Linux follows.
+_MOST_LINKS = 40
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """An array to be written: real arrays of one dtype whose data follow one another.
+    """An array to be written: arrays of one dtype whose data follow one another.
 
-    Complex arrays are written as pairs of real numbers along a further axis, which `shape` includes.
+    Complex ones are written as pairs of real numbers of `dtype`, along a further axis of `shape`.
     """
 
     dtype: str
@@ -105,28 +108,65 @@ def _bytes_of(array: Array) -> memoryview:
 @contextmanager
 def _replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new file beside `path` that takes its place at the end of the block, and goes if that fails."""
-    target = os.path.realpath(path)
-    mode = _mode_of_old_file(target)
+    target = _target(path)
+    old = _old_file(target)
     temporary = os.path.join(os.path.dirname(target), f".tnsum-{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     # Nobody may read the new file, not even for a moment, who may not read the old one.
-    descriptor = os.open(temporary, flags, 0o666 if mode is None else mode)
+    descriptor = os.open(temporary, flags, 0o666 if old is None else 0o600)
     try:
         with open(descriptor, "wb") as file:
             yield file
             file.flush()
             # The data must be on the disk before the name is, or a power cut leaves an empty file.
             os.fsync(descriptor)
-        if mode is not None:
-            os.chmod(temporary, mode)
+        if old is not None:
+            _take_over_rights(temporary, old)
         os.replace(temporary, target)
+        _sync_folder(os.path.dirname(target))
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
 
 
-def _mode_of_old_file(target: str) -> int | None:
+def _target(path: str | os.PathLike[str]) -> str:
+    """The file that a path leads to, through symbolic links."""
+    name = os.path.abspath(path)
+    if os.path.basename(path) in ("", ".", ".."):
+        raise NetworkError("it is the name of a directory. Give the name of a file.")
+    for _ in range(_MOST_LINKS):
+        if os.path.islink(name):
+            # /dev/stdout is a link to here; the file that the output goes to is not to be replaced.
+            if name.startswith("/proc/"):
+                raise NetworkError("it is an open file of a process. Give the name of a file.")
+            name = os.path.join(os.path.dirname(name), os.readlink(name))
+    return os.path.realpath(name)
+
+
+def _take_over_rights(path: str, old: os.stat_result) -> None:
+    """Give a file the owner, group and mode of an older one, as far as the system lets us."""
+    mode = stat.S_IMODE(old.st_mode)
+    if hasattr(os, "chown"):
+        for owner, group in ((-1, old.st_gid), (old.st_uid, -1)):
+            with suppress(OSError):
+                os.chown(path, owner, group)
+        if os.stat(path).st_gid != old.st_gid:
+            mode &= ~stat.S_IRWXG
+    os.chmod(path, mode)
+
+
+def _sync_folder(folder: str) -> None:
+    """Put the new name on the disk too, where folders can be synced."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _old_file(target: str) -> os.stat_result | None:
     try:
         old = os.stat(target)
     except FileNotFoundError:
@@ -134,8 +174,8 @@ def _mode_of_old_file(target: str) -> int | None:
     if not stat.S_ISREG(old.st_mode):
         raise NetworkError("it is no file but a directory or a device. Give the name of a file.")
     if not os.access(target, os.W_OK):
-        raise PermissionError(13, "Permission denied")
-    return stat.S_IMODE(old.st_mode)
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return old
 
 
 # reading
@@ -144,10 +184,17 @@ def _mode_of_old_file(target: str) -> int | None:
 @contextmanager
 def opened(path: str | os.PathLike[str], memory_map: bool) -> Iterator[TensorFile]:
     """A file whose header has been checked, open for reading."""
-    if not stat.S_ISREG(os.stat(path).st_mode):
-        raise NetworkError("it is a directory or a device, not a file")
-    with open(path, "rb", buffering=0) as file:
+    _check_is_file(os.stat(path))
+    # A pipe that has come in its place since must not make us wait for somebody to write to it.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb", buffering=0) as file:
+        _check_is_file(os.fstat(file.fileno()))
         yield TensorFile(file, memory_map)
+
+
+def _check_is_file(found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise NetworkError("it is a directory or a device, not a file")
 
 
 class TensorFile:
@@ -224,8 +271,8 @@ def parsed_json(text: str | bytes, what: str) -> Any:
     try:
         return json.loads(
             text if isinstance(text, str) else text.decode("utf-8"),
-            object_pairs_hook=_with_unique_keys,
-            parse_constant=_refuse_constant,
+            object_pairs_hook=partial(_with_unique_keys, what),
+            parse_constant=partial(_refuse_constant, what),
         )
     except (RecursionError, ValueError) as error:
         if isinstance(error, NetworkError):
@@ -234,16 +281,16 @@ def parsed_json(text: str | bytes, what: str) -> Any:
         raise NetworkError(f"{what} is not valid JSON ({reason[:200]})") from None
 
 
-def _with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _with_unique_keys(what: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         double, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise NetworkError(f"its header names {double[:80]!r} twice")
+        raise NetworkError(f"{what} names {double[:80]!r} twice")
     return found
 
 
-def _refuse_constant(name: str) -> None:
-    raise NetworkError(f"its header holds {name}, which is not JSON")
+def _refuse_constant(what: str, name: str) -> None:
+    raise NetworkError(f"{what} holds {name}, which is not JSON")
 
 
 def _checked_metadata(metadata: object) -> dict[str, str]:

@@ -12,7 +12,7 @@ from tnsum._checks import as_names, checked_arrays, checked_selection
 from tnsum._pytrees import tell_jax
 from tnsum._typing import Array, Device, DType, Namespace, NodeArrays, Scalar
 from tnsum.errors import ModeError, NetworkError
-from tnsum.topology import Topology, short
+from tnsum.topology import Topology, printable, short
 
 if TYPE_CHECKING:
     from tnsum.summation import NetworkSum
@@ -322,7 +322,8 @@ class NodeArraysBase(Summable):
         ]
         sizes = self.sizes
         for name, modes in list(self._topology.nodes.items())[:_SHOWN_NODES]:
-            lines.append(f"  {name}: " + ", ".join(f"{mode}={sizes[mode]}" for mode in modes))
+            named = [f"{printable(mode)}={sizes[mode]}" for mode in modes]
+            lines.append(f"  {printable(name)}: " + ", ".join(named))
         left_out = len(self._arrays) - _SHOWN_NODES
         if left_out > 0:
             lines.append(f"  ... and {left_out} more nodes")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from tnsum._packing import Saved, packed, unpacked
@@ -64,19 +64,21 @@ def save(path: str | os.PathLike[str], x: Saved) -> None:
 
 def load(
     path: str | os.PathLike[str],
-    nodes: Sequence[str] | None = None,
+    nodes: Iterable[str] | None = None,
     memory_map: bool = True,
 ) -> Saved:
     """The network, stack or sum of a file that `tnsum.save` wrote, with NumPy arrays.
 
-    Nothing in a file is executed, and a file that is not right in every detail is refused.
+    Nothing in a file is executed, and a file that is not right in every detail is refused. A sum of
+    very many single networks comes back in stacks, which may change the order of its summands.
 
     Parameters
     ----------
     path : str or PathLike
-    nodes : sequence of str, optional
-        Only these nodes: the rest of the file is not read. What comes back is the network (the stack)
-        of these nodes alone, in which modes that lead to other nodes are physical, after the others.
+    nodes : iterable of str, optional
+        Only these nodes, in the order of the file: the rest of it is not read. What comes back is the
+        network (the stack) of these nodes alone, in which modes that lead to other nodes are physical,
+        after the others.
         Of a sum it is the network of their explicit blocks, as `NetworkSum.node` gives them, the
         weights in the sum's first node: so each machine can hold some nodes of a sum.
     memory_map : bool
@@ -95,8 +97,10 @@ def load(
     tnsum.interop.to_library : the same with arrays of PyTorch, JAX, ...
     """
     _check_path(path)
-    if isinstance(nodes, str) or not isinstance(nodes, Sequence | None):
-        raise NetworkError(f"nodes must be a list of names; {nodes!r} came.")
+    if nodes is not None:
+        if isinstance(nodes, str) or not isinstance(nodes, Iterable):
+            raise NetworkError(f"nodes must be a list of names; {nodes!r} came.")
+        nodes = list(nodes)
     with _faults_named(path, "loaded"), opened(path, memory_map) as file:
         if _KEY not in file.metadata:
             raise NetworkError(

@@ -34,7 +34,7 @@ from tnsum.alignment import Term, count, stack_of
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.node_arrays import Summable
-from tnsum.topology import Topology, short
+from tnsum.topology import Topology, printable, short
 
 
 @final
@@ -291,7 +291,8 @@ class NetworkSum(Summable):
         return joined_weights(weights, counts, self._some_array, dtype)
 
     def __repr__(self) -> str:
-        ranks = ", ".join(f"{mode}={rank}" for mode, rank in list(self.ranks.items())[:12])
+        some = list(self.ranks.items())[:12]
+        ranks = ", ".join(f"{printable(mode)}={rank}" for mode, rank in some)
         more = ", ..." if len(self.ranks) > 12 else ""
         return (
             f"NetworkSum of {self.n_summands} networks of order {self.order}, "

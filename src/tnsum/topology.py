@@ -313,6 +313,13 @@ def short(shape: Sequence[int]) -> str:
     return f"({', '.join(map(str, shape[:_SHOWN_NODES]))}, ... {len(shape)} in all)"
 
 
+def printable(text: str) -> str:
+    """A name with its control characters written out, so that none reaches a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def listed(names: Sequence[str]) -> str:
     """The names as a tuple, cut short when there are many."""
     if len(names) <= _SHOWN_NODES:

@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 failed, 2 misused. Errors are one line on the error output
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import click
 
 from tnsum import __version__
 from tnsum.cli import add, info
-from tnsum.cli._output import printable
+from tnsum.topology import printable
 
 
 @click.group(
@@ -41,29 +42,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and leave with its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     # --debug is understood wherever it stands before `--`.
-    before = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    debug = "--debug" in before
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    debug = "--debug" in arguments[:end]
+    arguments = [a for a in arguments[:end] if a != "--debug"] + arguments[end:]
+    _prepare_output()
     try:
-        code = command.main(
-            [a for a in arguments if a != "--debug"], "tnsum", standalone_mode=False
-        )
+        code = command.main(arguments, "tnsum", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         code = 2
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "tnsum"
         code = _failed(f"{error.format_message()} (See {path} --help.)", 2)
-    except (click.Abort, KeyboardInterrupt):
+    except click.Abort:
         code = _failed("stopped.", 1)
-    except BrokenPipeError:
-        # Whoever read the output has gone; there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
     except Exception as error:
         if debug:
             raise
         code = _failed(_in_one_line(error), 1)
     sys.exit(code or 0)
+
+
+def _prepare_output() -> None:
+    """Let every name be printed, whatever the encoding, and nothing fail where there is no output."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the process
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _in_one_line(error: Exception) -> str:

@@ -16,9 +16,9 @@ _SHOWN_NODES = 6
 
 def in_one_line(x: Saved) -> str:
     """For instance: sum of 3 networks of order 3, shape (6, 5, 4), float64, 118 parameters."""
-    what = {"network": "network"}.get(kind_of(x), f"{kind_of(x)} of {n_networks(x)} networks")
+    several = "" if kind_of(x) == "network" else f" of {n_networks(x)} networks"
     return (
-        f"{what} of order {x.order}, shape {short(x.shape)}, {dtype_name(x.dtype)}, "
+        f"{kind_of(x)}{several} of order {x.order}, shape {short(x.shape)}, {dtype_name(x.dtype)}, "
         f"{x.n_parameters} parameters"
     )
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
+from tnsum.topology import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -17,11 +19,6 @@ def console() -> Console:
 
     width = None if sys.stdout.isatty() else 100_000
     return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=True)
-
-
-def printable(text: str) -> str:
-    """A name from a file with its control characters written out: none of them reaches the terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], more: str = "") -> None:

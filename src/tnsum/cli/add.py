@@ -5,34 +5,41 @@ from __future__ import annotations
 import cmath
 from collections.abc import Callable
 from contextlib import suppress
-from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import click
 
 from tnsum.addition import add as add_networks
 from tnsum.cli._description import in_one_line
-from tnsum.cli._output import console, printable
+from tnsum.cli._output import console
 from tnsum.storage import load, save
+from tnsum.topology import printable
 
-Number: TypeAlias = int | float | complex
+_MOST_MAPPED = 200
+
+Number: TypeAlias = float | complex
 
 
 def _numbers(
     context: click.Context, option: click.Parameter, text: str | None
 ) -> list[Number] | None:
-    """Numbers between commas: integers, decimals, fractions or complex numbers."""
+    """Numbers between commas: decimals, fractions or complex numbers."""
     return None if text is None else [_number(part.strip()) for part in text.split(",")]
 
 
 def _number(text: str) -> Number:
-    kinds: tuple[Callable[[str], Any], ...] = int, float, Fraction, complex
+    kinds: tuple[Callable[[str], Number], ...] = float, _quotient, complex
     for kind in kinds:
         with suppress(ValueError, ZeroDivisionError):
             number = kind(text)
             if cmath.isfinite(number):
-                return float(number) if isinstance(number, Fraction) else number
+                return number
     raise click.BadParameter(f"{text!r} is no finite number; write for instance 1,-2.5,1/3,2+1j.")
+
+
+def _quotient(text: str) -> float:
+    above, below = text.split("/")
+    return float(above) / float(below)
 
 
 @click.command(
@@ -48,7 +55,7 @@ Examples:
     "--weights",
     metavar="W,W,...",
     callback=_numbers,
-    help="One number for each file, ones by default: integers, decimals, fractions, complex numbers.",
+    help="One number for each file, ones by default: decimals, fractions, complex numbers.",
 )
 @click.option(
     "-o", "--output", required=True, type=click.Path(dir_okay=False), help="The file to write."
@@ -72,7 +79,9 @@ def add(
             f"there must be one for each file: {len(files)} files and {len(weights)} weights came.",
             param_hint="--weights",
         )
-    total = add_networks(*(load(file) for file in files), weights=weights)
+    # Each mapped file counts as an open one, of which a process has a thousand or so.
+    memory_map = len(files) <= _MOST_MAPPED
+    total = add_networks(*(load(file, memory_map=memory_map) for file in files), weights=weights)
     written = total.to_network() if explicit else total
     save(output, written)
     console().print(f"{printable(output)}: {in_one_line(written)}")

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import math
 import os
+from contextlib import suppress
 from typing import Any
 
 import click
 import numpy as np
 
 from tnsum.cli._description import as_values, in_one_line, mode_rows, node_rows
-from tnsum.cli._output import console, print_table, printable, working
+from tnsum.cli._output import console, print_table, working
 from tnsum.errors import NetworkError
 from tnsum.measures import norm
 from tnsum.network import Network, NetworkStack
 from tnsum.storage import load
 from tnsum.summation import NetworkSum
+from tnsum.topology import printable
 
 _SHOWN = 40
 _MOST_NORMS = 1000
@@ -55,6 +57,8 @@ def info(file: str, with_norm: bool, show_all: bool, as_json: bool) -> None:
     out.print()
     modes = mode_rows(values)
     print_table(["mode", "kind", "#size", "nodes"], modes[:shown], _left_out(modes, shown))
+    if isinstance(x, NetworkSum):
+        out.print("\nSizes are those of the sum; the zeros between its blocks are not held.")
     if with_norm:
         out.print()
         with working("computing the norm"):
@@ -63,11 +67,13 @@ def info(file: str, with_norm: bool, show_all: bool, as_json: bool) -> None:
 
 
 def _norms(x: Any) -> Any:
-    """The norm for JSON, which has no infinity; of a stack one for each network."""
+    """The norm for JSON, null where there is none in numbers; of a stack one for each network."""
     if isinstance(x, NetworkStack):
         return [_norms(network) for network in x]
-    found = _norm(x)
-    return found if math.isfinite(found) else None
+    with suppress(NetworkError):
+        found = _norm(x)
+        return found if math.isfinite(found) else None
+    return None
 
 
 def _norm(x: Network | NetworkSum) -> float:

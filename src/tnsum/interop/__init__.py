@@ -11,9 +11,9 @@ from tnsum.interop.quimb import from_quimb, to_quimb
 from tnsum.interop.state_dict import from_state_dict, to_state_dict
 from tnsum.interop.tensorly import from_tensorly, to_tensorly
 from tnsum.interop.xarray import from_xarray, to_xarray
-from tnsum.network import Network
+from tnsum.network import Network as _Network
 
-from_einsum = Network.from_einsum
+from_einsum = _Network.from_einsum
 
 __all__ = [
     "from_einsum",

@@ -35,8 +35,13 @@ def as_network(x: object, function: str) -> Network:
 def recognised(x: Network, formats: Sequence[str], function: str) -> tuple[str, Network]:
     """The first of `formats` that `x` has, and `x` in the names and order of axes of its builder.
 
+    A network that has these names already is what its builder makes.
+
     Formats are `tucker`, `cp`, `tensor_train`, `operator_train`, `tensor_ring`, `grid`.
     """
+    for name in formats if x.order else ():
+        if any(topology == x.topology for topology in _TOPOLOGIES[name](x.order)):
+            return name, x
     modes = {mode: f"_{k}" for k, mode in enumerate(x.topology.modes)}
     for name in formats:
         for topology in _TOPOLOGIES[name](x.order) if x.order else ():

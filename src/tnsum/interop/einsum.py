@@ -21,7 +21,7 @@ def to_einsum(x: Network) -> tuple[str, tuple[Array, ...]]:
     `np.einsum(equation, *arrays)` is then `x.contract()`, as is `einsum` of opt_einsum, PyTorch or
     JAX. The arrays are the network's own. If every mode is named by a single letter the letters are
     kept; otherwise modes are lettered in order of appearance, a-z, A-Z, then further letters of
-    Unicode. NumPy and PyTorch know 52 letters only; opt_einsum takes all.
+    Unicode. NumPy and PyTorch know the 52 of ASCII only; opt_einsum takes all.
 
     Not kept are the names of nodes, and names of modes that are longer than a letter.
 

@@ -73,8 +73,9 @@ def to_hottbox(x: Network, kind: str | None = None) -> Any:
         A Tucker or CP network or a tensor train (see `tnsum.formats`), whatever its names, with
         physical modes in the order of its nodes and with arrays of NumPy.
     kind : {"tucker", "cp", "tensor_train"}, optional
-        The format. Without it, the first of these that the network has. Only a product of two
-        matrices has two of them: it becomes a TensorCPD unless `kind` is "tensor_train".
+        The format. Without it, that of the builder whose names the network has, or else the first of
+        these that it has. Only a product of two matrices has two of them: under other names it
+        becomes a TensorCPD unless `kind` is "tensor_train".
 
     Notes
     -----
@@ -97,7 +98,7 @@ def to_hottbox(x: Network, kind: str | None = None) -> Any:
     if not _arrays.is_on_host(x._some_array):
         raise NetworkError(
             f"HOTTBOX knows arrays of NumPy only; those of the network are of "
-            f"{_arrays.library(x.namespace)}. Convert them first, for instance with numpy.asarray."
+            f"{_arrays.library(x.namespace)}. Say tnsum.interop.to_library(x, 'numpy') first."
         )
     core = imported("hottbox.core", "to_hottbox")
     names = [_hottbox_name(k, name) for k, name in enumerate(x.physical_modes)]

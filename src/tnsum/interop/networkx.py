@@ -158,8 +158,8 @@ def _own_topology(graph: Any) -> Topology:
     """The topology of a graph with the attributes of `to_networkx`, which anybody may have changed."""
     if "physical_modes" not in graph.graph:
         raise NetworkError(
-            "A graph whose vertices have `modes` must have graph.graph['physical_modes'], the physical "
-            "modes in order, as to_networkx writes it; it has none."
+            "The graph of a network must have graph.graph['physical_modes'], the physical modes in "
+            "order, as to_networkx writes it; it has none. topology_from_networkx takes any graph."
         )
     nodes = {}
     for vertex, attributes in graph.nodes(data=True):

@@ -159,11 +159,17 @@ def _with_exponent(x: Network, exponent: Any) -> Network:
     xp = x.namespace
     # quimb computes it in the arrays' library: there it may carry a gradient.
     is_array = _arrays.is_array(exponent) and not _arrays.is_on_host(exponent)
-    total = float(_arrays.constant(xp, exponent) if is_array else exponent)
+    try:
+        total = float(
+            _arrays.constant(_arrays.namespace(exponent), exponent) if is_array else exponent
+        )
+        is_array = is_array and _arrays.namespace(exponent) is xp
+    except (OverflowError, TypeError, ValueError):
+        total = math.nan
     if not math.isfinite(total):
         raise NetworkError(
-            f"The exponent of a quimb network must be finite; {total} came. quimb makes it so when it "
-            f"equalises the norm of a tensor of zeros: pass it check_zero=True."
+            f"The exponent of a quimb network must be a finite number; {exponent} came. quimb makes it "
+            f"infinite when it equalises the norm of a tensor of zeros: pass it check_zero=True."
         )
     if total == 0 and not is_array:
         return x
@@ -201,6 +207,8 @@ def _shares(x: Network, total: float) -> dict[str, float]:
 
 def _magnitude(array: Array) -> float:
     """The power of ten of an array's largest entry; 0 if that says nothing."""
+    if _arrays.is_traced(array):
+        return 0.0
     xp = _arrays.namespace(array)
     largest = float(xp.max(xp.abs(_arrays.constant(xp, array))))
     return math.log10(largest) if largest > 0 and math.isfinite(largest) else 0.0

@@ -24,7 +24,8 @@ from tnsum.topology import Topology, listed
 def to_state_dict(x: Network | NetworkStack, prefix: str = "") -> dict[str, Array]:
     """The arrays of a network or a stack, the same objects, each named `prefix` + the node's name.
 
-    Not kept is the topology. The way back from a stack is `NetworkStack(x.topology, state)`.
+    Not kept is the topology. The way back from a stack is `NetworkStack(x.topology, state)`, without a
+    prefix.
 
     PyTorch's `ParameterDict` refuses names with a dot, the empty name, and names of its methods such
     as "keys"; `x.rename(nodes=...)` mends that. A plain state dict may have them.

@@ -65,8 +65,9 @@ def to_tensorly(x: Network, kind: str | None = None) -> Any:
         A Tucker or CP network, a tensor train, a train of operators or a tensor ring (see
         `tnsum.formats`), whatever its names, with physical modes in the order of its nodes.
     kind : {"tucker", "cp", "tensor_train", "operator_train", "tensor_ring"}, optional
-        The format. Without it, the first of these that the network has. Only a product of two
-        matrices has two of them: it becomes a CPTensor unless `kind` is "tensor_train".
+        The format. Without it, that of the builder whose names the network has, or else the first of
+        these that it has. Only a product of two matrices has two of them: under other names it
+        becomes a CPTensor unless `kind` is "tensor_train".
 
     Notes
     -----
@@ -76,8 +77,9 @@ def to_tensorly(x: Network, kind: str | None = None) -> Any:
     Raises
     ------
     NetworkError
-        Something else than a Network came, the kind is not one of these, or the network is a Tucker
-        network or a ring of order one, which TensorLy does not have.
+        Something else than a Network came, the kind is not one of these, the network is a Tucker
+        network or a ring of order one, which TensorLy does not have, or its backend is for the arrays
+        of another library.
     TopologyError
         The network has none of these formats, or not the one that is asked for.
     """
@@ -91,16 +93,26 @@ def to_tensorly(x: Network, kind: str | None = None) -> Any:
             f"A {made.__name__} of TensorLy must be of order 2 at least; a network of order 1 came. "
             f"Hand over the vector x.contract() itself."
         )
+    try:
+        return made(_parts(x, name))
+    except (AttributeError, TypeError) as error:
+        raise NetworkError(
+            f"The backend of TensorLy must be that of the arrays, which are of "
+            f"{_arrays.library(x.namespace)} ({error}). Say tensorly.set_backend first."
+        ) from error
+
+
+def _parts(x: Network, name: str) -> Any:
+    """The arrays of a network as the class of a format takes them."""
     arrays = list(x.arrays.values())
     if name == "tucker":
-        return made((arrays[0], arrays[1:]))
+        return arrays[0], arrays[1:]
     if name == "cp":
-        xp = x.namespace
-        return made((xp.ones(x.ranks["r"], dtype=x.dtype, device=x.device), arrays))
+        return x.namespace.ones(x.ranks["r"], dtype=x.dtype, device=x.device), arrays
     if name != "tensor_ring":
         arrays[0] = arrays[0][None, ...]
         arrays[-1] = arrays[-1][..., None]
-    return made(arrays)
+    return arrays
 
 
 def _classes(function: str) -> dict[str, Any]:
