@@ -2,6 +2,7 @@
 
 from tnsum import interop, multilinear
 from tnsum.addition import add, mean
+from tnsum.compression import Compression, compress
 from tnsum.errors import ModeError, NetworkError, TopologyError
 from tnsum.formats import (
     chain,
@@ -23,6 +24,7 @@ from tnsum.topology import Topology
 __version__ = "0.1.0"
 
 __all__ = [
+    "Compression",
     "Isomorphism",
     "ModeError",
     "Network",
@@ -33,6 +35,7 @@ __all__ = [
     "TopologyError",
     "add",
     "chain",
+    "compress",
     "cp",
     "distance",
     "grid",

@@ -95,8 +95,8 @@ def write(
     with _replacing(path) as file:
         file.write(len(text).to_bytes(_LENGTH_BYTES, "little") + text)
         for _, pieces in ordered:
-            for arrays in _in_bundles(pieces.arrays):
-                file.write(_bytes_of(arrays))
+            for bundle in _in_bundles(pieces.arrays):
+                file.write(_bytes_of(bundle))
 
 
 def _in_bundles(arrays: Sequence[Array]) -> Iterator[Sequence[Array]]:

@@ -1,0 +1,5 @@
+"""Small again: compressing a sum of networks, to a stated error."""
+
+from tnsum.compression._compress import Compression, compress
+
+__all__ = ["Compression", "compress"]

@@ -1,0 +1,154 @@
+"""Rooted trees, and the arrays of a lazy sum along their branches.
+
+A tree is rooted at one of its nodes. Every other node v has one mode *up*, to its parent, and modes
+*down*, to its children; v and all below it are a *branch*. The array of v in summand m is brought to
+
+    A_v[m] of shape (ranks of the modes down, n, rank up)      n: the physical indices of v, in one axis
+
+with rank 1 up at the root, which also carries the weight. Summands of equal ranks are held together,
+m being the first axis. Children come before their parents, so that a loop goes from the leaves to the
+root, and its reverse back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from tnsum._typing import Array, Namespace
+from tnsum.network import NetworkStack
+from tnsum.topology import Topology
+
+Group: TypeAlias = list[Array]
+"""The arrays of summands of equal ranks, one for each branch."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A node of a rooted tree, with what lies below it.
+
+    Attributes
+    ----------
+    name : str
+    up : str or None
+        The mode to the parent; the root has none.
+    parent : int
+        The parent's position; of the root, its own.
+    children : tuple of int
+        The children's positions, in the order of `down`.
+    down : tuple of str
+    physical : tuple of str
+    """
+
+    name: str
+    up: str | None
+    parent: int
+    children: tuple[int, ...]
+    down: tuple[str, ...]
+    physical: tuple[str, ...]
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The modes in the order of the axes above."""
+        return (*self.down, *self.physical, *((self.up,) if self.up is not None else ()))
+
+
+@lru_cache(maxsize=256)
+def branches_of(topology: Topology) -> tuple[Branch, ...]:
+    """The branches of a tree, children before parents, the root last.
+
+    A path is rooted at an end, so that nothing branches; any other tree in its middle.
+    """
+    neighbours: dict[str, dict[str, str]] = {name: {} for name in topology.nodes}
+    for mode in topology.contraction_modes:
+        a, b = topology.holders(mode)
+        neighbours[a][mode] = b
+        neighbours[b][mode] = a
+    order, above = _outwards(_root(neighbours), neighbours)
+    order.reverse()
+    position = {name: k for k, name in enumerate(order)}
+    physical = set(topology.physical_modes)
+    found = []
+    for name in order:
+        up, others = above.get(name), neighbours[name]
+        down = tuple(mode for mode in topology.nodes[name] if mode in others and mode != up)
+        found.append(
+            Branch(
+                name,
+                up,
+                position[name if up is None else others[up]],
+                tuple(position[others[mode]] for mode in down),
+                down,
+                tuple(mode for mode in topology.nodes[name] if mode in physical),
+            )
+        )
+    return tuple(found)
+
+
+def _root(neighbours: Mapping[str, Mapping[str, str]]) -> str:
+    ends = [name for name, modes in neighbours.items() if len(modes) <= 1]
+    if len(ends) <= 2:
+        return ends[-1]
+    # The middle of a longest path: then branches are as short as they can be.
+    start = _outwards(ends[0], neighbours)[0][-1]
+    order, above = _outwards(start, neighbours)
+    path = [order[-1]]
+    while path[-1] != start:
+        path.append(neighbours[path[-1]][above[path[-1]]])
+    middle = path[(len(path) - 1) // 2 : len(path) // 2 + 1]
+    return max(middle, key=lambda name: len(neighbours[name]))
+
+
+def _outwards(
+    root: str, neighbours: Mapping[str, Mapping[str, str]]
+) -> tuple[list[str], dict[str, str]]:
+    """All nodes, nearer ones first, and the mode of each towards the root."""
+    order, above = [root], dict[str, str]()
+    for name in order:
+        for mode, other in neighbours[name].items():
+            if mode != above.get(name):
+                above[other] = mode
+                order.append(other)
+    return order, above
+
+
+def group_of(xp: Namespace, tree: Sequence[Branch], stack: NetworkStack, weights: Array) -> Group:
+    """The arrays of a stack in the shape above, the weights in the root."""
+    found = []
+    for branch in tree:
+        held = stack.topology.nodes[branch.name]
+        array = stack.arrays[branch.name]
+        axes = (0, *(held.index(mode) + 1 for mode in branch.modes))
+        if axes != tuple(range(len(axes))):
+            array = xp.permute_dims(array, axes)
+        n_down = 1 + len(branch.down)
+        size = math.prod(array.shape[n_down : n_down + len(branch.physical)])
+        up = array.shape[-1] if branch.up is not None else 1
+        if branch.up is None:
+            array = array * xp.reshape(weights, (-1, *(1,) * (array.ndim - 1)))
+        found.append(xp.reshape(array, (*array.shape[:n_down], size, up)))
+    return found
+
+
+def node_array(
+    xp: Namespace, branch: Branch, array: Array, modes: Sequence[str], sizes: Mapping[str, int]
+) -> Array:
+    """An array of shape (ranks down, n, rank up) with one axis per mode, in the order of `modes`."""
+    n_down = len(branch.down)
+    ranks = dict(
+        zip((*branch.down, branch.up), (*array.shape[:n_down], array.shape[-1]), strict=True)
+    )
+    array = xp.reshape(array, tuple(ranks.get(m, sizes.get(m, 1)) for m in branch.modes))
+    return xp.permute_dims(array, tuple(branch.modes.index(mode) for mode in modes))
+
+
+def moved(xp: Namespace, array: Array, axis: int, to: int) -> Array:
+    """The array with one axis at another place."""
+    if axis == to:
+        return array
+    order = [k for k in range(array.ndim) if k != axis]
+    order.insert(to, axis)
+    return xp.permute_dims(array, tuple(order))

@@ -1,0 +1,326 @@
+"""compress: one way in, for every tree.
+
+The sum is brought into orthonormal bases of its branches, by QR (`_bases`) or by sketching
+(`_sketch`), and truncated there (`_truncation`). On a tree with E contraction modes, dropping at most
+tolerance / sqrt(E) on each keeps the whole relative error below the tolerance.
+
+Rounding is part of the error. The sum of networks X_m with weights w_m is known to about machine
+precision times the sum of |w_m| |X_m|, however small the sum itself is: singular values below that are
+noise, and the reported error includes it.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tnsum import _arrays
+from tnsum._typing import Array, Namespace
+from tnsum.compression._bases import Orthogonal, direct_bases, rescaled
+from tnsum.compression._branches import Branch, Group, branches_of, group_of, node_array
+from tnsum.compression._norms import log2_of_norms
+from tnsum.compression._sketch import sketched_bases
+from tnsum.compression._truncation import truncated
+from tnsum.errors import ModeError, NetworkError, TopologyError
+from tnsum.network import Network, NetworkStack
+from tnsum.orthogonal import balanced
+from tnsum.summation import NetworkSum
+from tnsum.topology import Topology, listed, printable
+
+_METHODS = "auto", "direct", "sketch"
+# Bases up to this size are cheaper to find by QR than by sketching.
+_SMALL = 64
+# Singular values below so many times the noise are noise.
+_NOISE = 4.0
+# The rounding error in units of the noise, times the root of the number of nodes.
+_ROUNDING = 12.0
+# How many times larger than its estimate what a sketch loses hardly ever is.
+_LOSS = 3.0
+
+
+@dataclass(frozen=True)
+class Compression:
+    """A compressed network, and how far it is from what was compressed.
+
+    Attributes
+    ----------
+    network : Network
+    error : float
+        Relative to the norm of what was compressed, rounding included.
+    error_kind : str
+        "bound": the error is not larger. "estimate": it hardly ever is.
+    method : str
+        "direct" or "sketch".
+    """
+
+    network: Network
+    error: float
+    error_kind: str
+    method: str
+
+    @property
+    def ranks(self) -> Mapping[str, int]:
+        """The rank of each contraction mode."""
+        return self.network.ranks
+
+    def __repr__(self) -> str:
+        some = list(self.ranks.items())[:12]
+        ranks = ", ".join(f"{printable(mode)}={rank}" for mode, rank in some)
+        more = ", ..." if len(self.ranks) > len(some) else ""
+        return (
+            f"Compression to ranks {ranks}{more}, error {self.error:.1e} ({self.error_kind}), "
+            f"{self.method}"
+        )
+
+
+def compress(
+    x: Network | NetworkSum,
+    tolerance: float | None = None,
+    max_rank: int | Mapping[str, int] | None = None,
+    method: str = "auto",
+    seed: int = 0,
+) -> Compression:
+    """A network of small ranks near a sum, with its error.
+
+    Parameters
+    ----------
+    x : Network or NetworkSum
+        Its topology must be a tree: a chain of matrices, a tensor train, a Tucker network, a tree. A
+        disconnected one, all of whose components are trees, is joined first, as in
+        `NetworkSum.to_network`.
+    tolerance : float, optional
+        The largest relative error. Without it and `max_rank`, nothing is lost but rounding.
+    max_rank : int or Mapping[str, int], optional
+        The largest rank of every contraction mode, or of those named. It counts more than the
+        tolerance: the error reached is in the result.
+    method : {"auto", "direct", "sketch"}
+        With "direct" the sum is orthogonalised as it is; the error is a bound. With "sketch" it is
+        looked at through random test tensors, in time linear in the number of summands; the error is
+        an estimate. "auto" takes the quicker one.
+    seed : int
+        Fixes the test tensors, and with them the result.
+
+    Notes
+    -----
+    `x` is left alone, and no block of zeros and no dense array is built. Terms that nearly cancel lose
+    no more digits than they have: the error is relative to the sum, and includes its rounding. A sum
+    that is zero up to rounding gives zero, of rank one, with error 1.
+
+    Raises
+    ------
+    NetworkError
+        `x` is something else; the tolerance is not in 0 ... 1 or smaller than the dtype can hold; the
+        method is unknown; entries or weights are not finite.
+    ModeError
+        A rank is not a positive integer, or its mode is unknown.
+    TopologyError
+        The topology is not a tree.
+
+    Warns
+    -----
+    RuntimeWarning
+        Terms cancel so that rounding alone exceeds the tolerance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = Network.from_einsum("ir,rj->ij", np.eye(3), np.diag([1.0, 2.0, 1e-6]))
+    >>> c = compress(x + 2 * x, tolerance=1e-3)
+    >>> c
+    Compression to ranks r=2, error 4.5e-07 (bound), direct
+    """
+    s = _as_sum(x)
+    topology = s.topology.joined
+    _check_tree(topology)
+    xp = s.namespace
+    precision = float(xp.finfo(_arrays.real_dtype(xp, s.dtype)).eps)
+    tolerance = _checked_tolerance(tolerance, precision, s)
+    tree = branches_of(topology)
+    caps = _checked_ranks(max_rank, tree, topology)
+    if method not in _METHODS:
+        raise NetworkError(f"method must be one of {listed(_METHODS)}; {method!r} came.")
+    groups, exponent = _groups(xp, s, topology, tree)
+    if method == "auto" or len(tree) == 1:
+        method = "direct" if _largest_basis(tree, groups) <= _SMALL else "sketch"
+    n_modes = max(1, len(tree) - 1)
+    if method == "direct":
+        found = direct_bases(xp, tree, groups)
+    else:
+        enough = tolerance / (8 * math.sqrt(n_modes))
+        limited = [cap for cap in caps if cap is not None]
+        cap = max(limited) if len(limited) == len(tree) - 1 and limited else None
+        found = sketched_bases(xp, tree, groups, enough, cap, precision, seed)
+    noise = precision * 2.0 ** (log2_of_norms(xp, tree, groups) - found.exponent)
+    return _result(xp, s, topology, tree, found, exponent, tolerance, caps, noise, method)
+
+
+def _result(
+    xp: Namespace,
+    s: NetworkSum,
+    topology: Topology,
+    tree: Sequence[Branch],
+    found: Orthogonal,
+    exponent: float,
+    tolerance: float,
+    caps: Sequence[int | None],
+    noise: float,
+    method: str,
+) -> Compression:
+    size = float(xp.linalg.vector_norm(found.core))
+    kind = "bound" if method == "direct" else "estimate"
+    rounding = _ROUNDING * math.sqrt(len(tree)) * noise
+    if size <= rounding:
+        return Compression(_zero(xp, s, topology), 1.0, kind, method)
+    rounding /= size
+    loss = _LOSS * found.lost
+    # What is dropped and lost is orthogonal; rounding is not, and adds up.
+    budget = size * math.sqrt(max(0.0, max(0.0, tolerance - rounding) ** 2 - loss**2))
+    arrays, dropped = truncated(xp, tree, found, budget, _NOISE * noise, caps)
+    if 0 < tolerance < rounding:
+        warnings.warn(
+            f"Rounding alone makes a relative error of about {rounding:.1e}, more than the tolerance "
+            f"{tolerance:.1e}: the summands cancel, or are many. Compress them in a wider dtype.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    arrays = _scaled(arrays, found.exponent + exponent)
+    network = _network(xp, s, topology, tree, arrays)
+    return Compression(network, math.hypot(dropped / size, loss) + rounding, kind, method)
+
+
+# what came
+
+
+def _as_sum(x: object) -> NetworkSum:
+    if isinstance(x, NetworkSum):
+        return x
+    if isinstance(x, Network):
+        return NetworkSum._unchecked(x.topology, [x], [1])
+    advice = " Say stack.sum() first." if isinstance(x, NetworkStack) else ""
+    raise NetworkError(f"compress takes a Network or NetworkSum; {type(x).__name__} came.{advice}")
+
+
+def _check_tree(topology: Topology) -> None:
+    if not topology.is_tree:
+        raise TopologyError(
+            f"compress needs a tree, in which each contraction mode joins two nodes and no two ways "
+            f"lead from one node to another; a network with {len(topology.nodes)} nodes and "
+            f"{len(topology.contraction_modes)} contraction modes that is none came."
+        )
+
+
+def _checked_tolerance(tolerance: Any, precision: float, s: NetworkSum) -> float:
+    if tolerance is None:
+        return 0.0
+    if isinstance(tolerance, bool) or not isinstance(tolerance, numbers.Real):
+        raise NetworkError(f"tolerance must be a number; {type(tolerance).__name__} came.")
+    wanted = float(tolerance)
+    if not 0 <= wanted < 1:
+        raise NetworkError(f"tolerance must be at least 0 and less than 1; {tolerance} came.")
+    if 0 < wanted < 4 * precision:
+        raise NetworkError(
+            f"tolerance must be at least {4 * precision:.1e}, which {_arrays.dtype_name(s.dtype)} can "
+            f"hold; {tolerance} came. Use a wider dtype, or no tolerance: then nothing is lost but "
+            f"rounding."
+        )
+    return wanted
+
+
+def _checked_ranks(
+    max_rank: int | Mapping[str, int] | None, tree: Sequence[Branch], topology: Topology
+) -> list[int | None]:
+    """The largest rank up of each branch."""
+    modes = topology.contraction_modes
+    ranks = max_rank if isinstance(max_rank, Mapping) else dict.fromkeys(modes, max_rank)
+    for mode, rank in ranks.items():
+        if mode not in modes:
+            raise ModeError(
+                f"max_rank must name contraction modes of {listed(modes)}; {mode!r} came."
+            )
+        is_integer = isinstance(rank, numbers.Integral) and not isinstance(rank, bool)
+        if rank is not None and (not is_integer or rank < 1):
+            raise ModeError(f"max_rank must be a positive integer; {rank!r} came.")
+    return [None if branch.up is None else ranks.get(branch.up) for branch in tree[:-1]]
+
+
+# the sum along the branches, and back
+
+
+def _groups(
+    xp: Namespace, s: NetworkSum, topology: Topology, tree: Sequence[Branch]
+) -> tuple[list[Group], float]:
+    """The summands in groups of equal ranks, and the power of two that was taken out of all."""
+    pairs = s._grouped(s.dtype)
+    held = [array for stack, weights in pairs for array in (*stack.arrays.values(), weights)]
+    if not all(bool(xp.all(xp.isfinite(array))) for array in held):
+        raise NetworkError("The entries and weights of all summands must be finite; some are not.")
+    pairs, exponent = balanced(xp, pairs)
+    all_weights, taken = rescaled(xp, [weights for _, weights in pairs])
+    found = []
+    for (stack, _), weights in zip(pairs, all_weights, strict=True):
+        if topology is not s.topology:
+            stack = _joined(xp, stack, topology)
+        found.append(group_of(xp, tree, stack, weights))
+    return found, float(exponent) + taken
+
+
+def _joined(xp: Namespace, stack: NetworkStack, topology: Topology) -> NetworkStack:
+    """A stack with modes of rank one that join its components."""
+    arrays = {}
+    for name, array in stack.arrays.items():
+        n_new = len(topology.nodes[name]) + 1 - array.ndim
+        arrays[name] = xp.reshape(array, (*array.shape, *(1,) * n_new))
+    return NetworkStack._unchecked(topology, arrays)
+
+
+def _largest_basis(tree: Sequence[Branch], groups: Sequence[Group]) -> int:
+    """The largest basis that QR would find."""
+    sizes: list[int] = []
+    for v, branch in enumerate(tree[:-1]):
+        n_rows = math.prod(sizes[c] for c in branch.children) * groups[0][v].shape[-2]
+        n_columns = sum(group[v].shape[0] * group[v].shape[-1] for group in groups)
+        sizes.append(min(n_rows, n_columns))
+    return max(sizes, default=1)
+
+
+def _scaled(arrays: list[Array], exponent: float) -> list[Array]:
+    """The arrays times two to the exponent: at the root, or spread over all if it is large."""
+    whole, n = int(exponent), len(arrays)
+    parts = [whole * (k + 1) // n - whole * k // n for k in range(n)]
+    if abs(whole) <= _MOST_AT_ROOT:
+        parts = [0] * (n - 1) + [whole]
+    return [a * 2.0**part if part else a for a, part in zip(arrays, parts, strict=True)]
+
+
+# Powers of two that one node may take.
+_MOST_AT_ROOT = 20
+
+
+def _network(
+    xp: Namespace,
+    s: NetworkSum,
+    topology: Topology,
+    tree: Sequence[Branch],
+    arrays: Sequence[Array],
+) -> Network:
+    sizes = dict(zip(s.physical_modes, s.shape, strict=True))
+    held = {branch.name: (branch, array) for branch, array in zip(tree, arrays, strict=True)}
+    return Network._unchecked(
+        topology,
+        {name: node_array(xp, *held[name], modes, sizes) for name, modes in topology.nodes.items()},
+    )
+
+
+def _zero(xp: Namespace, s: NetworkSum, topology: Topology) -> Network:
+    """The network of zero, of rank one."""
+    sizes = dict(zip(s.physical_modes, s.shape, strict=True))
+    device = _arrays.device_of(s._some_array)
+    arrays = {}
+    for name, modes in topology.nodes.items():
+        shape = tuple(sizes.get(mode, 1) for mode in modes)
+        arrays[name] = xp.zeros(shape, dtype=s.dtype, device=device)
+    return Network._unchecked(topology, arrays)

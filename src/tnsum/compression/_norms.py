@@ -1,0 +1,36 @@
+"""How large the summands are: what the rounding error of their sum is measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tnsum._arrays import conj, on_host
+from tnsum._scale import rescaled_each
+from tnsum._typing import Array, Namespace
+from tnsum.compression._branches import Branch, Group
+from tnsum.compression._products import absorbed
+
+
+def log2_of_norms(xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group]) -> float:
+    """The log2 of the sum of all summands' norms. None is left out: it may be the largest."""
+    logs = np.concatenate([_log2_norms(xp, tree, group) for group in groups])
+    top = np.max(logs)
+    return float(top + np.log2(np.sum(2.0 ** (logs - top)))) if np.isfinite(top) else float(top)
+
+
+def _log2_norms(xp: Namespace, tree: Sequence[Branch], group: Group) -> Array:
+    """The log2 of the norm of each summand, from the Gram matrices of its branches."""
+    grams: list[Array] = []
+    exponents: Array = 0.0
+    for branch, array in zip(tree, group, strict=True):
+        m, up = array.shape[0], array.shape[-1]
+        other = absorbed(xp, array, [grams[c] for c in branch.children], 0)
+        bra = xp.matrix_transpose(xp.reshape(conj(xp, array), (m, -1, up)))
+        gram, taken = rescaled_each(xp, xp.matmul(bra, xp.reshape(other, (m, -1, up))), 0, 30.0)
+        grams.append(xp.matrix_transpose(gram))
+        exponents = exponents + taken
+    squares = np.abs(np.asarray(on_host(grams[-1]))[:, 0, 0]).astype(float)
+    with np.errstate(divide="ignore"):
+        return (np.log2(squares) + np.asarray(on_host(exponents))) / 2

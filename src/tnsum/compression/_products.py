@@ -1,0 +1,132 @@
+"""Products of a node of the sum with what its branches below have become.
+
+If Q_c is an orthonormal basis of the branch below mode c of the sum, then R_c[m], of shape (rank, size
+of the basis), holds the columns of summand m in it. With
+
+    T_v[m] = A_v[m], each mode c down multiplied by R_c[m]       rows: sizes of the bases below, n
+                                                                 columns: the rank up
+
+the branch at v is T_v = [ T_v[1] | T_v[2] | ... ], side by side and without a zero. What is needed of it
+are T_v itself, its product with a matrix that has rows for all these columns, and Q^H T_v. The last two
+need no T_v: the largest product in them is one with the columns of all summands at once,
+
+    sum over m, r1:  R_1[m, r1, q1] (A_v[m] ...)[m, r1, ...],
+
+a single matrix product. Summands go through in pieces that stay in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tnsum._arrays import conj
+from tnsum._typing import Array, Namespace
+from tnsum.compression._branches import moved
+
+# Entries of a working array that stays in the cache.
+_PIECE = 2**17
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The node v of summands of equal ranks: A_v, and R_c for each child c, all with axis m first."""
+
+    xp: Namespace
+    array: Array
+    below: Sequence[Array]
+
+    @property
+    def n_summands(self) -> int:
+        """How many summands there are."""
+        return int(self.array.shape[0])
+
+    @property
+    def rank(self) -> int:
+        """The rank up."""
+        return int(self.array.shape[-1])
+
+    @property
+    def n_columns(self) -> int:
+        """The columns of all summands together."""
+        return self.n_summands * self.rank
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The sizes of the bases below, and n."""
+        return (*(int(r.shape[-1]) for r in self.below), int(self.array.shape[-2]))
+
+    def whole(self) -> Array:
+        """T_v, of shape (m, rank, rows)."""
+        xp = self.xp
+        array = absorbed(xp, self.array, self.below, 0)
+        return xp.matrix_transpose(xp.reshape(array, (self.n_summands, -1, self.rank)))
+
+    def times(self, columns: Array) -> Array:
+        """T_v times a matrix of shape (m, rank, width): summed over m, of shape (rows, width)."""
+        xp, width = self.xp, columns.shape[-1]
+        if not self.below:
+            flat = xp.reshape(moved(xp, self.array, 1, 0), (self.array.shape[1], -1))
+            return flat @ xp.reshape(columns, (-1, width))
+        total = None
+        for array, first, piece in self._pieces(width):
+            found = _summed(xp, first, xp.matmul(array, columns[piece, ...]))
+            total = found if total is None else total + found
+        return xp.reshape(total, (-1, width))
+
+    def projected(self, basis: Array) -> Array:
+        """Basis^H T_v for a basis of shape (rows, size), as R_v: of shape (m, rank, size)."""
+        xp, size = self.xp, basis.shape[-1]
+        basis = conj(xp, basis)
+        if not self.below:
+            flat = xp.reshape(xp.matrix_transpose(self.array), (-1, self.array.shape[1]))
+            return xp.reshape(flat @ basis, (self.n_summands, self.rank, size))
+        n_first = self.below[0].shape[-1]
+        wide = xp.reshape(basis, (n_first, -1))
+        found = []
+        for array, first, _ in self._pieces(size):
+            product = xp.reshape(first, (-1, n_first)) @ wide
+            product = xp.reshape(product, (array.shape[0], array.shape[1], size))
+            found.append(xp.matmul(xp.matrix_transpose(array), product))
+        return found[0] if len(found) == 1 else xp.concat(found, axis=0)
+
+    def total(self) -> Array:
+        """The sum of T_v over m where the rank up is one: that is the root. Its shape is `rows`."""
+        xp = self.xp
+        if not self.below:
+            return xp.sum(self.array, axis=0)[..., 0]
+        total = None
+        for array, first, _ in self._pieces(1):
+            found = _summed(xp, first, array)
+            total = found if total is None else total + found
+        return xp.reshape(total, self.rows)
+
+    def _pieces(self, width: int) -> Iterator[tuple[Array, Array, slice]]:
+        """Some summands at a time: A_v with all children but the first absorbed, as
+        (m, r1 and other rows, rank); the first one's R; and which summands they are.
+        """
+        xp = self.xp
+        per_summand = self.array.shape[1] * math.prod(self.rows[1:]) * max(width, self.rank)
+        step = max(8, _PIECE // per_summand)
+        for start in range(0, self.n_summands, step):
+            piece = slice(start, min(start + step, self.n_summands))
+            below = [r[piece, ...] for r in self.below]
+            array = absorbed(xp, self.array[piece, ...], below, 1)
+            yield xp.reshape(array, (array.shape[0], -1, self.rank)), below[0], piece
+
+
+def _summed(xp: Namespace, first: Array, product: Array) -> Array:
+    """The sum over m and r1 of (m, r1, q1) times (m, r1 and others, width): one matrix product."""
+    m, rank, size = first.shape
+    return xp.reshape(first, (m * rank, size)).T @ xp.reshape(product, (m * rank, -1))
+
+
+def absorbed(xp: Namespace, array: Array, below: Sequence[Array], start: int) -> Array:
+    """A_v with the children from number `start` on multiplied, axes as they were."""
+    for k in range(len(below) - 1, start - 1, -1):
+        front = moved(xp, array, k + 1, 1)
+        m, rank, *rest = front.shape
+        product = xp.matmul(xp.matrix_transpose(below[k]), xp.reshape(front, (m, rank, -1)))
+        array = moved(xp, xp.reshape(product, (m, -1, *rest)), 1, k + 1)
+    return array

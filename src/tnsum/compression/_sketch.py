@@ -1,0 +1,143 @@
+"""Orthonormal bases of the branches of a sum, by sketching: randomise, then orthogonalise.
+
+Instead of T_v itself, as in `_bases`, its sketch Y_v = T_v O_v is orthogonalised, whose columns are a
+few random combinations of all columns (see `_test_tensors`). The work is linear in the number of
+summands, and the largest products are single ones. Some of the test tensors are kept apart: what Q_v
+leaves of *their* Y_v estimates what it leaves of the sum. Where that is too much the sketch is widened,
+at this node and all later ones. Directions that neither the sketch nor the tests need are left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tnsum._arrays import conj, on_host
+from tnsum._typing import Array, Namespace
+from tnsum.compression._bases import (
+    Basis,
+    Orthogonal,
+    added,
+    factors_at,
+    rescaled,
+    unit_vectors,
+)
+from tnsum.compression._branches import Branch, Group
+from tnsum.compression._products import Factor
+from tnsum.compression._test_tensors import BLOCK, TestTensors
+
+# Test columns that no basis sees.
+TESTS = 32
+_FIRST_WIDTH = 24
+# Fewer rows than that are kept as they are.
+_FEW_ROWS = 32
+
+
+def sketched_bases(
+    xp: Namespace,
+    tree: Sequence[Branch],
+    groups: Sequence[Group],
+    enough: float,
+    cap: int | None,
+    precision: float,
+    seed: Any,
+) -> Orthogonal:
+    """The sum in bases that lose at most about `enough` of it at each branch, relative to its norm.
+
+    With `cap`, no sketch is wider than ranks of that size need; without `enough`, it is at once.
+    """
+    most = math.inf if cap is None else 2 * cap + 2 * BLOCK
+    sketch = _Sketch(xp, TestTensors(xp, tree, groups, seed), enough, most, precision)
+    bases: list[Basis] = []
+    reduced: list[list[Array]] = []
+    lost, exponent = 0.0, 0.0
+    for v in range(len(tree) - 1):
+        factors = factors_at(xp, tree, groups, reduced, v)
+        if math.prod(factors[0].rows) <= _FEW_ROWS:
+            basis, columns = unit_vectors(factors)
+        else:
+            matrix, loss = sketch.basis(factors, v)
+            lost += loss**2
+            basis = Basis(matrix, factors[0].rows, matrix.shape[1])
+            columns = [factor.projected(matrix) for factor in factors]
+        columns, taken = rescaled(xp, columns)
+        bases.append(basis)
+        reduced.append(columns)
+        exponent += taken
+    core = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
+    return Orthogonal(bases, core, exponent, math.sqrt(lost))
+
+
+class _Sketch:
+    """The sum through as many test tensors as were needed so far; the first ones are the tests."""
+
+    def __init__(
+        self, xp: Namespace, tests: TestTensors, enough: float, most: float, precision: float
+    ) -> None:
+        self._xp, self._tests, self._most = xp, tests, most
+        width = most if enough == 0 and most < math.inf else min(most, _FIRST_WIDTH)
+        self._outside = tests.outside(TESTS + _rounded_up(width))
+        # What is below the noise of the sum cannot be lost.
+        noise = precision * tests.cancellation(self._outside[0])
+        self._enough = max(enough, 4 * noise) if enough or most == math.inf else 0.0
+
+    def basis(self, factors: Sequence[Factor], v: int) -> tuple[Array, float]:
+        """An orthonormal basis of branch v, and what it loses of the sum, relative to its norm."""
+        xp = self._xp
+        n_columns = sum(factor.n_columns for factor in factors)
+        enough_columns = min(math.prod(factors[0].rows), n_columns, self._most)
+        seen = self._seen(factors, self._outside[v])
+        tests, sketch = seen[:, :TESTS], seen[:, TESTS:]
+        while True:
+            basis, loss = _chosen(xp, sketch, tests, self._enough)
+            if loss <= self._enough or sketch.shape[1] >= enough_columns:
+                return basis, loss
+            further = self._tests.outside(_rounded_up(sketch.shape[1] // 2), v)
+            for u in range(v, len(further) - 1):
+                pairs = zip(self._outside[u], further[u], strict=True)
+                self._outside[u] = [xp.concat(pair, axis=2) for pair in pairs]
+            sketch = xp.concat([sketch, self._seen(factors, further[v])], axis=1)
+
+    def _seen(self, factors: Sequence[Factor], outside: Sequence[Array]) -> Array:
+        """Y_v: the columns of all summands through the test tensors, added."""
+        total = factors[0].times(outside[0])
+        for factor, columns in zip(factors[1:], outside[1:], strict=True):
+            total = total + factor.times(columns)
+        return total
+
+
+def _chosen(xp: Namespace, sketch: Array, tests: Array, enough: float) -> tuple[Array, float]:
+    """A basis of a sketch, without directions that neither it nor the tests need; what tests lose."""
+    basis, triangle = xp.linalg.qr(sketch)
+    total = float(xp.linalg.vector_norm(tests))
+    if total == 0:
+        return basis[:, :1], 0.0
+    vectors, values, _ = xp.linalg.svd(triangle, full_matrices=False)
+    basis = basis @ vectors
+    inside = conj(xp, basis.T) @ tests
+    left = float(xp.linalg.vector_norm(tests - basis @ inside)) / total
+    of_sketch = _tails(on_host(values))
+    of_tests = _tails(on_host(xp.linalg.vector_norm(inside, axis=1))) * math.sqrt(
+        max(0, 1 - left**2)
+    )
+    n_kept = max(1, int(np.sum(np.maximum(of_sketch, of_tests) > _SPARE * enough)))
+    dropped = float(of_tests[n_kept]) if n_kept < len(of_tests) else 0.0
+    return basis[:, :n_kept], math.hypot(left, dropped)
+
+
+# The part of what may be lost that directions left out may take.
+_SPARE = 0.3
+
+
+def _tails(values: Array) -> Array:
+    """The norm of the values from each on, relative to that of all."""
+    tails = np.sqrt(np.cumsum(np.asarray(values, dtype=float)[::-1] ** 2))[::-1]
+    return tails / tails[0] if tails[0] > 0 else tails
+
+
+def _rounded_up(width: float) -> int:
+    """The next multiple of a block."""
+    return BLOCK * max(1, math.ceil(width / BLOCK))

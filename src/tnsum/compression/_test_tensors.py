@@ -1,0 +1,169 @@
+"""Random test tensors, and what the summands look like through them.
+
+A sketch looks at every branch from outside: O_v[m], of shape (rank up, width), is all of summand m that
+lies outside branch v, contracted with `width` random test tensors, the same for every m. Then T_v O_v,
+summed over m, is what the *sum* looks like there: terms that cancel in the sum cancel in its sketch.
+
+A test tensor is a network of the same tree. It comes in blocks of b, whose columns are mixed by a
+random matrix of shape (n b, b) at every node: b = 1 would be products of vectors, whose tails grow
+exponentially with the order; wide blocks are nearly Gaussian.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tnsum._arrays import device_of
+from tnsum._typing import Array, Namespace
+from tnsum.compression._bases import rescaled
+from tnsum.compression._branches import Branch, Group, moved
+
+BLOCK = 8
+# Entries of a working array that stays in the cache.
+_PIECE = 2**17
+
+
+class TestTensors:
+    """The test tensors of a sum, drawn from one seed as they are asked for."""
+
+    def __init__(
+        self, xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], seed: Any
+    ) -> None:
+        self._xp, self._tree, self._groups = xp, tree, groups
+        self._generator = np.random.default_rng(seed)
+        # A branch is looked at from inside where it has siblings, and then all that is below it.
+        is_seen = [len(tree[branch.parent].children) > 1 for branch in tree]
+        is_seen[-1] = False
+        for v in range(len(tree) - 1, -1, -1):
+            for child in tree[v].children:
+                is_seen[child] = is_seen[child] or (is_seen[v] and v != len(tree) - 1)
+        self._is_seen = is_seen
+
+    def outside(self, width: int, start: int = 0) -> list[list[Array]]:
+        """O_v for each branch from number `start` on and each group, of shape (m, rank up, width)."""
+        xp, tree, groups = self._xp, self._tree, self._groups
+        tests = [self._drawn(v, width) for v in range(len(tree))]
+        inside: list[list[Array]] = []
+        for v, branch in enumerate(tree):
+            below = [inside[c] for c in branch.children]
+            seen = range(len(groups)) if self._is_seen[v] else ()
+            inside.append([self._inside(g, v, [b[g] for b in below], tests[v]) for g in seen])
+        found: list[list[Array]] = [[] for _ in tree]
+        for v in range(len(tree) - 1, -1, -1):
+            children = tree[v].children
+            if not children or max(children) < start:
+                continue
+            columns = []
+            for g, group in enumerate(groups):
+                above = found[v][g] if v < len(tree) - 1 else None
+                siblings = [inside[c][g] if inside[c] else None for c in children]
+                columns.append(self._from_above(group[v], above, siblings, tests[v]))
+            for k, child in enumerate(children):
+                # Only ratios matter: one power of two for all summands is left out.
+                found[child] = rescaled(xp, [each[k] for each in columns])[0]
+        return found
+
+    def cancellation(self, outside: Sequence[Array]) -> float:
+        """The norms of all summands together, relative to that of the sum; `outside` is O of leaf 0."""
+        xp = self._xp
+        tests = self._drawn(0, outside[0].shape[-1])
+        seen = [
+            xp.sum(self._inside(g, 0, [], tests) * columns, axis=1)
+            for g, columns in enumerate(outside)
+        ]
+        total = float(xp.linalg.vector_norm(sum(xp.sum(part, axis=0) for part in seen)))
+        alone = sum(float(xp.sum(xp.linalg.vector_norm(part, axis=1))) for part in seen)
+        return alone / total if total > 0 else math.inf
+
+    def _drawn(self, v: int, width: int) -> Array:
+        """Vectors of shape (n, width) at the leaves and the root, elsewhere (blocks, n b, b)."""
+        branch, array = self._tree[v], self._groups[0][v]
+        n = array.shape[-2]
+        is_inner = branch.children and v < len(self._tree) - 1
+        shape = (width // BLOCK, n * BLOCK, BLOCK) if is_inner else (n, width)
+        numbers = self._generator.standard_normal(shape) * (BLOCK**-0.5 if is_inner else 1)
+        return self._xp.asarray(numbers, dtype=array.dtype, device=device_of(array))
+
+    def _inside(self, g: int, v: int, below: Sequence[Array], tests: Array) -> Array:
+        """Branch v of group g through the test tensors: of shape (m, rank up, width)."""
+        xp, array = self._xp, self._groups[g][v]
+        m, up = array.shape[0], array.shape[-1]
+        if not below:
+            flat = xp.reshape(xp.matrix_transpose(array), (m * up, -1))
+            return xp.reshape(flat @ tests, (m, up, -1))
+        first, width = below[0], below[0].shape[-1]
+        rest = array.shape[2:]
+        product = xp.matmul(xp.matrix_transpose(xp.reshape(array, (m, array.shape[1], -1))), first)
+        product = _contracted(xp, xp.reshape(product, (m, *rest, width)), below[1:])
+        return _mixed(xp, moved(xp, product, 1, 2), tests)
+
+    def _from_above(
+        self, array: Array, above: Array | None, below: Sequence[Array | None], tests: Array
+    ) -> list[Array]:
+        """O_c for each child c of a node, from O of the node itself and from its other children."""
+        xp = self._xp
+        if above is None:
+            return self._from_root(array[..., 0], below, tests)
+        per_summand = math.prod(array.shape[1:-1]) * above.shape[-1]
+        step = max(4, _PIECE // per_summand)
+        found: list[list[Array]] = [[] for _ in below]
+        for start in range(0, array.shape[0], step):
+            piece = slice(start, min(start + step, array.shape[0]))
+            part = array[piece, ...]
+            product = xp.matmul(
+                xp.reshape(part, (part.shape[0], -1, part.shape[-1])), above[piece, ...]
+            )
+            product = xp.reshape(product, (*part.shape[:-1], -1))
+            others = [None if b is None else b[piece, ...] for b in below]
+            for k in range(len(below)):
+                found[k].append(_mixed(xp, _without(xp, product, others, k), tests))
+        return [f[0] if len(f) == 1 else xp.concat(f, axis=0) for f in found]
+
+    def _from_root(self, array: Array, below: Sequence[Array | None], tests: Array) -> list[Array]:
+        """The same for the root, where nothing is above and the physical indices meet vectors."""
+        xp = self._xp
+        if array.shape[-1] > 1 or len(below) == 1:
+            flat = xp.reshape(array, (-1, array.shape[-1])) @ tests
+            product = xp.reshape(flat, (*array.shape[:-1], tests.shape[-1]))
+            return [_without(xp, product, below, k) for k in range(len(below))]
+        found = []
+        array = array[..., 0]
+        for k in range(len(below)):
+            # One of the others by a matrix product, the rest entry by entry.
+            other = len(below) - 1 if k < len(below) - 1 else k - 1
+            last = moved(xp, array, other + 1, array.ndim - 1)
+            shape = last.shape
+            product = xp.matmul(xp.reshape(last, (shape[0], -1, shape[-1])), below[other])
+            product = xp.reshape(product, (*shape[:-1], -1)) * tests
+            rest = [b for i, b in enumerate(below) if i != other]
+            found.append(_without(xp, product, rest, k - (other < k)))
+        return found
+
+
+def _mixed(xp: Namespace, array: Array, tests: Array) -> Array:
+    """(m, rank, n, width) with n and the columns of each block mixed: (m, rank, width)."""
+    m, rank, n, width = array.shape
+    blocks = width // BLOCK
+    array = xp.reshape(array, (m * rank, n, blocks, BLOCK))
+    array = xp.reshape(xp.permute_dims(array, (2, 0, 1, 3)), (blocks, m * rank, n * BLOCK))
+    mixed = xp.permute_dims(xp.matmul(array, tests), (1, 0, 2))
+    return xp.reshape(mixed, (m, rank, width))
+
+
+def _contracted(xp: Namespace, array: Array, below: Sequence[Array]) -> Array:
+    """(m, ranks, ..., width) with each rank contracted, column by column: (m, ..., width)."""
+    for sketch in below:
+        m, rank, width = sketch.shape
+        shape = (m, rank, *(1,) * (array.ndim - 3), width)
+        array = xp.sum(array * xp.reshape(sketch, shape), axis=1)
+    return array
+
+
+def _without(xp: Namespace, array: Array, below: Sequence[Array | None], kept: int) -> Array:
+    """(m, ranks down, ..., width) with all ranks but one contracted: (m, that rank, ..., width)."""
+    array = moved(xp, array, kept + 1, len(below))
+    return _contracted(xp, array, [b for k, b in enumerate(below) if k != kept])

@@ -1,0 +1,130 @@
+"""Truncating a sum whose branches have orthonormal bases.
+
+From the root to the leaves: the triangle L_v of what lies outside branch v, so that the sum is
+(basis of v) L_v (something orthonormal). Nothing is truncated on this way. Then from the leaves to the
+root: the branch at v, in the bases already truncated below it, times L_v; its leading left singular
+vectors are the truncated basis of v. As each basis lies within the product of those below it, all that
+is dropped is orthogonal, and the root of the sum of its squares bounds the error, tightly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tnsum._arrays import conj, device_of, on_host, triangle
+from tnsum._typing import Array, Namespace
+from tnsum.compression._bases import Basis, Orthogonal
+from tnsum.compression._branches import Branch, moved
+
+
+def truncated(
+    xp: Namespace,
+    tree: Sequence[Branch],
+    x: Orthogonal,
+    budget: float,
+    floor: float,
+    caps: Sequence[int | None],
+) -> tuple[list[Array], float]:
+    """The truncated arrays, of shape (ranks down, n, rank up), and the norm of what is dropped.
+
+    Parameters
+    ----------
+    budget : float
+        The norm of all that may be dropped; each mode gets an equal part of what is left of it.
+    floor : float
+        Singular values below it are noise, and dropped in any case.
+    caps : sequence of int or None
+        The largest rank up of each branch, if there is one; it counts more than the budget.
+    """
+    outside = _outside(xp, tree, x)
+    found: list[Array] = []
+    projections: list[Array] = []
+    left, lost = budget**2, 0.0
+    for v, branch in enumerate(tree[:-1]):
+        node = _node(xp, x.bases[v], outside[v])
+        for k, child in enumerate(branch.children):
+            node = _multiplied(xp, node, projections[child], k)
+        rows, matrix = node.shape[:-1], xp.reshape(node, (-1, node.shape[-1]))
+        vectors, values = _left_vectors(xp, matrix @ outside[v])
+        share = left / (len(tree) - 1 - v)
+        rank = min(_rank(values, share, floor), caps[v] or len(values))
+        dropped = float(np.sum(values[rank:] ** 2))
+        left, lost = max(left - dropped, 0.0), lost + dropped
+        vectors = vectors[:, :rank]
+        projections.append(conj(xp, vectors.T) @ matrix)
+        found.append(xp.reshape(vectors, (*rows, rank)))
+    node = x.core[..., None]
+    for k, child in enumerate(tree[-1].children):
+        node = _multiplied(xp, node, projections[child], k)
+    return [*found, node], math.sqrt(lost)
+
+
+def _outside(xp: Namespace, tree: Sequence[Branch], x: Orthogonal) -> list[Array]:
+    """L_v for each branch but the root."""
+    found: list[Array] = [x.core] * (len(tree) - 1)
+    for v in range(len(tree) - 1, -1, -1):
+        children = tree[v].children
+        if not children:
+            continue
+        if v == len(tree) - 1:
+            full = x.core[..., None]
+        else:
+            basis = x.bases[v]
+            full = found[v] if basis.matrix is None else basis.matrix @ found[v]
+            full = xp.reshape(full, (*basis.rows, -1))
+        for k, child in enumerate(children):
+            matrix = moved(xp, full, k, 0)
+            matrix = xp.reshape(matrix, (matrix.shape[0], -1))
+            if matrix.shape[1] > matrix.shape[0]:
+                matrix = _adjoint(xp, triangle(xp, _adjoint(xp, matrix)))
+            found[child] = matrix
+    return found
+
+
+def _node(xp: Namespace, basis: Basis, like: Array) -> Array:
+    """A basis as an array with an axis for each child, n, and its size."""
+    matrix = basis.matrix
+    if matrix is None:
+        matrix = xp.eye(basis.size, dtype=like.dtype, device=device_of(like))
+    return xp.reshape(matrix, (*basis.rows, basis.size))
+
+
+def _multiplied(xp: Namespace, node: Array, matrix: Array, axis: int) -> Array:
+    """The node with a matrix multiplied to one of its axes."""
+    node = moved(xp, node, axis, 0)
+    rest = node.shape[1:]
+    node = matrix @ xp.reshape(node, (node.shape[0], -1))
+    return moved(xp, xp.reshape(node, (node.shape[0], *rest)), 0, axis)
+
+
+def _adjoint(xp: Namespace, matrix: Array) -> Array:
+    return conj(xp, xp.matrix_transpose(matrix))
+
+
+def _left_vectors(xp: Namespace, matrix: Array) -> tuple[Array, np.ndarray[Any, Any]]:
+    """The left singular vectors and the singular values; of a long matrix by way of its triangle."""
+    rows, columns = matrix.shape
+    if rows > _LONG * columns:
+        basis, matrix = xp.linalg.qr(matrix)
+        vectors, values, _ = xp.linalg.svd(matrix, full_matrices=False)
+        vectors = basis @ vectors
+    else:
+        if columns > _LONG * rows:
+            matrix = _adjoint(xp, triangle(xp, _adjoint(xp, matrix)))
+        vectors, values, _ = xp.linalg.svd(matrix, full_matrices=False)
+    return vectors, np.asarray(on_host(values), dtype=float)
+
+
+# How many times longer than wide a matrix is where QR before SVD pays.
+_LONG = 1.5
+
+
+def _rank(values: np.ndarray[Any, Any], budget: float, floor: float) -> int:
+    """How many singular values are kept: at least one, without those that budget or floor let go."""
+    squares = np.cumsum(values[::-1] ** 2)
+    n_dropped = int(np.searchsorted(squares, budget, side="right"))
+    return max(1, min(len(values) - n_dropped, int(np.sum(values > floor))))
