@@ -8,15 +8,12 @@ computed from that, by a QR sweep that shares no code with tnsum; a result of ou
 tolerance ends the run.
 """
 
-import argparse
-import sys
 from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from measure import Report, in_seconds, interleaved, slope, with_peak_memory  # isort: skip - threads
+from measure import Report, in_seconds, interleaved, run, slope, with_peak_memory  # isort: skip - threads
 
 import numpy as np
 import quimb.tensor as qtn
@@ -237,18 +234,5 @@ def builder(n: int) -> Any:
     return operator.build_mpo()
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller runs")
-    parser.add_argument("--write", metavar="FILE", type=Path, help="write the tables as Markdown")
-    options = parser.parse_args()
-    report = Report()
-    for part in (trains, growth, operator):
-        part(report, options.quick)
-    if options.write:
-        command = " ".join(["python benchmarks/compression.py", *sys.argv[1:]])
-        report.write(options.write, "Compressed sums, side by side", command, PACKAGES)
-
-
 if __name__ == "__main__":
-    main()
+    run((trains, growth, operator), "Compressed sums, side by side", PACKAGES, __doc__)

@@ -3,10 +3,12 @@
 Import this before NumPy: one BLAS thread is asked for here.
 """
 
+import argparse
 import os
 import platform
 import re
 import statistics
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -109,6 +111,22 @@ class Report:
         reports[title] = "\n\n".join([title, *head[1:], *self._text])
         text = "\n\n".join(f"# {report}" for report in reports.values())
         path.write_text(text + "\n", encoding="utf-8")
+
+
+def run(
+    parts: Sequence[Callable[[Report, bool], None]], title: str, packages: Sequence[str], about: str
+) -> None:
+    """The command line of a benchmark: each part reports, quickly if asked, and all may be written."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller runs")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="write the tables as Markdown")
+    options = parser.parse_args()
+    report = Report()
+    for part in parts:
+        part(report, options.quick)
+    if options.write:
+        command = " ".join([f"python benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+        report.write(options.write, title, command, packages)
 
 
 def version(package: str) -> str:

@@ -1,18 +1,16 @@
 """Saving and loading, side by side with the safetensors package.
 
-    python benchmarks/storage.py [--quick] [--write FILE] [--folder FOLDER]
+    python benchmarks/storage.py [--quick] [--write FILE]
 
 Every file is read back and compared before anything is timed; a difference ends the run.
 """
 
-import argparse
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from measure import Report, in_bytes, in_seconds, interleaved, with_peak_memory  # isort: skip - threads
+from measure import Report, run, in_bytes, in_seconds, interleaved, with_peak_memory  # isort: skip - threads
 
 import numpy as np
 import safetensors.numpy as st
@@ -70,7 +68,12 @@ def disk_reads() -> int:
     return int(dict(line.split(": ") for line in lines)["read_bytes"])
 
 
-def one_network(report: Report, folder: Path, quick: bool) -> None:
+def one_network(report: Report, quick: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        _one_network(report, Path(folder), quick)
+
+
+def _one_network(report: Report, folder: Path, quick: bool) -> None:
     x = big_train(80 if quick else 250)
     arrays = {name: np.ascontiguousarray(array) for name, array in x.arrays.items()}
     ours, theirs = folder / "ours.safetensors", folder / "theirs.safetensors"
@@ -128,7 +131,12 @@ def one_network(report: Report, folder: Path, quick: bool) -> None:
     )
 
 
-def many_networks(report: Report, folder: Path, quick: bool) -> None:
+def many_networks(report: Report, quick: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        _many_networks(report, Path(folder), quick)
+
+
+def _many_networks(report: Report, folder: Path, quick: bool) -> None:
     s = many_trains(100 if quick else 1000)
     ours, theirs = folder / "sum.safetensors", folder / "arrays.safetensors"
     arrays = {f"{k}/{n}": a for k, x in enumerate(s.summands) for n, a in x.arrays.items()}
@@ -159,20 +167,5 @@ def many_networks(report: Report, folder: Path, quick: bool) -> None:
     report.table(("work", "time", "safetensors / this"), rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="smaller files")
-    parser.add_argument("--write", metavar="FILE", type=Path, help="write the tables as Markdown")
-    parser.add_argument("--folder", type=Path, help="where to put the files")
-    options = parser.parse_args()
-    report = Report()
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        one_network(report, Path(folder), options.quick)
-        many_networks(report, Path(folder), options.quick)
-    if options.write:
-        command = " ".join(["python benchmarks/storage.py", *sys.argv[1:]])
-        report.write(options.write, "Saving and loading", command, PACKAGES)
-
-
 if __name__ == "__main__":
-    main()
+    run((one_network, many_networks), "Saving and loading", PACKAGES, __doc__)

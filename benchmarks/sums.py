@@ -6,7 +6,6 @@ Every result that is timed is first compared with an oracle that shares no code 
 entries by plain loops over the summands' arrays, or dense arrays added by NumPy.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -19,7 +18,7 @@ from importlib import util
 from pathlib import Path
 from typing import Any
 
-from measure import Report, Work, in_bytes, in_seconds, interleaved, slope, with_peak_memory
+from measure import Report, Work, in_bytes, in_seconds, interleaved, run, slope, with_peak_memory
 
 import numpy as np  # isort: skip - measure asks for one thread first
 
@@ -392,18 +391,10 @@ def importing(report: Report, quick: bool) -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller runs")
-    parser.add_argument("--write", metavar="FILE", type=Path, help="write the tables as Markdown")
-    options = parser.parse_args()
-    report = Report()
-    for part in (lazy_sums, memory, explicit_sums, tucker_sums, matching, importing):
-        part(report, options.quick)
-    if options.write:
-        command = " ".join(["python benchmarks/sums.py", *sys.argv[1:]])
-        report.write(options.write, "Exact sums, side by side", command, PACKAGES)
-
-
 if __name__ == "__main__":
-    main()
+    run(
+        (lazy_sums, memory, explicit_sums, tucker_sums, matching, importing),
+        "Exact sums, side by side",
+        PACKAGES,
+        __doc__,
+    )

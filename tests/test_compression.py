@@ -549,9 +549,9 @@ NOT_A_TREE = (
 )
 ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: compress(np.ones(3)), NetworkError,  # type: ignore[arg-type]
-     "compress takes a Network or NetworkSum; ndarray came."),
+     "A Network or NetworkSum must come; ndarray came."),
     (lambda: compress(NetworkStack.from_networks([TRAIN])), NetworkError,  # type: ignore[arg-type]
-     "compress takes a Network or NetworkSum; NetworkStack came. Say stack.sum() first."),
+     "A Network or NetworkSum must come; NetworkStack came. Say stack.sum() first."),
     (lambda: compress(TRAIN, "1e-3"), NetworkError,  # type: ignore[arg-type]
      "tolerance must be a number; str came."),
     (lambda: compress(TRAIN, True), NetworkError, "tolerance must be a number; bool came."),

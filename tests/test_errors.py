@@ -418,7 +418,7 @@ MULTILINEAR: list[Row] = [
 ]  # fmt: skip
 
 # Files have so many ways of being wrong that they have a table of their own.
-OWN_TABLE = ("_packing", "_tensor_files", "storage")
+OWN_TABLE = ("_packing", "_replacing", "_tensor_files", "_unpacking", "storage")
 ARRAYS: list[Row] = [
     (lambda: _arrays.on_host(away), NetworkError,
      re.compile(r"Arrays must be dense and have values that NumPy can hold; Array came: .+")),

@@ -1,6 +1,5 @@
 """Networks and topologies as graphs of networkx: exact ways back, and graphs that users bring."""
 
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from hypothesis import given, settings
 import tnsum.interop.networkx
 from libraries import LIBRARIES_AND_DTYPES, library, network
 from oracle import dense, relative_error
-from raising import unreached
+from raising import check_message, check_missing, unreached
 from test_peers import peer
 from tnsum import ModeError, NetworkError, NetworkStack, Topology, random_network
 from tnsum.interop.networkx import from_networkx, to_networkx, topology_from_networkx
@@ -302,10 +301,7 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_the_message_says_what_must_hold_and_what_came(
     call: Callable[[], Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(NetworkError) as raised:
-        call()
-    assert type(raised.value) is error
-    assert str(raised.value) == message
+    check_message(call, error, message)
 
 
 def test_every_raise_is_reached() -> None:
@@ -319,8 +315,6 @@ def test_a_rank_of_numpy_and_none_at_all_are_taken() -> None:
     assert from_networkx(without).topology == TWO.topology
 
 
-def test_without_networkx_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    for call in (lambda: to_networkx(TWO), lambda: from_networkx(None)):
-        with pytest.raises(NetworkError, match=r"needs networkx.*`pip install networkx`"):
-            call()
+def test_without_networkx_the_error_says_how_to_install_it() -> None:
+    check_missing("networkx", "networkx", lambda: to_networkx(TWO))
+    check_missing("networkx", "networkx", lambda: from_networkx(None))

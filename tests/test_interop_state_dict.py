@@ -10,7 +10,7 @@ import pytest
 import tnsum.interop.state_dict
 from libraries import LIBRARIES_AND_DTYPES, library, network
 from oracle import dense, relative_error
-from raising import unreached
+from raising import check_message, unreached
 from tnsum import ModeError, Network, NetworkError, NetworkStack, Topology
 from tnsum.interop.state_dict import from_state_dict, to_state_dict
 from topologies import BY_NAME, CASES, DTYPES, Case, arrays
@@ -112,10 +112,7 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_the_message_says_what_must_hold_and_what_came(
     call: Callable[[], Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(NetworkError) as raised:
-        call()
-    assert type(raised.value) is error
-    assert str(raised.value) == message
+    check_message(call, error, message)
 
 
 def test_every_raise_is_reached() -> None:

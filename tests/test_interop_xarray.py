@@ -1,6 +1,5 @@
 """Networks as Datasets of xarray: exact ways back, and what xarray cannot hold."""
 
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 import tnsum.interop.xarray
 from libraries import library, network
 from oracle import dense, relative_error
-from raising import unreached
+from raising import check_message, check_missing, unreached
 from test_peers import peer
 from tnsum import ModeError, Network, NetworkError, NetworkStack
 from tnsum.interop.xarray import from_xarray, to_xarray
@@ -215,18 +214,13 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
 def test_the_message_says_what_must_hold_and_what_came(
     call: Callable[[], Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(NetworkError) as raised:
-        call()
-    assert type(raised.value) is error
-    assert str(raised.value) == message
+    check_message(call, error, message)
 
 
 def test_every_raise_is_reached() -> None:
     assert not unreached([Path(tnsum.interop.xarray.__file__)], [call for call, *_ in ERRORS])
 
 
-def test_without_xarray_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "xarray", None)
-    for call in (lambda: to_xarray(TWO), lambda: from_xarray(None)):
-        with pytest.raises(NetworkError, match=r"needs xarray.*`pip install xarray`"):
-            call()
+def test_without_xarray_the_error_says_how_to_install_it() -> None:
+    check_missing("xarray", "xarray", lambda: to_xarray(TWO))
+    check_missing("xarray", "xarray", lambda: from_xarray(None))

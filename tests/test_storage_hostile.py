@@ -31,7 +31,19 @@ from test_storage_paths import (
     no_right_to_write,
     within,
 )
-from tnsum import Network, NetworkError, NetworkStack, Topology, _packing, _tensor_files, storage
+from tnsum import (
+    Network,
+    NetworkError,
+    NetworkStack,
+    Topology,
+    _packing,
+    _replacing,
+    _tensor_files,
+    _unpacking,
+    storage,
+)
+
+MODULES = (storage, _packing, _unpacking, _replacing, _tensor_files)
 
 MOST = 2**24
 DTYPES = "('float32', 'float64', 'complex64', 'complex128')"
@@ -532,7 +544,7 @@ def test_every_raise_is_in_the_tables(tmp_path: Path) -> None:
     calls += [lambda: tnsum.save(f"{folder}/", x), lambda: tnsum.save("/proc/self/exe", x)]
     for function in (no_right_to_write, header_too_large, cut_while_read):
         calls.append(lambda function=function: function(folder / "x"))  # type: ignore[misc]
-    files = [Path(str(module.__file__)) for module in (storage, _packing, _tensor_files)]
+    files = [Path(str(module.__file__)) for module in MODULES]
     assert not unreached(files, [calls[0], *map(causes, calls)]), "no row reaches these lines"
 
 
@@ -615,8 +627,8 @@ def test_some_nodes_of_many_are_found_quickly() -> None:
     n = 50_000
     chain = Topology({f"{k}": (f"r{k}", f"r{k + 1}") for k in range(n)})
     with within(20):
-        chosen = _packing._checked_wanted([f"{k}" for k in range(0, n, 2)], chain)
-        alone = _packing._alone(chain, chosen)
+        chosen = _unpacking._checked_wanted([f"{k}" for k in range(0, n, 2)], chain)
+        alone = _unpacking._alone(chain, chosen)
     assert len(alone.nodes) == len(chosen) == n // 2
     assert alone.order == n
 

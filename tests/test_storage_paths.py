@@ -23,7 +23,7 @@ import pytest
 
 import tnsum
 from fuzz_storage import put_together, saved, taken_apart
-from tnsum import Network, NetworkError, _memory, _packing
+from tnsum import Network, NetworkError, _memory, _unpacking
 
 # Without types: most calls here are wrong.
 save: Any = tnsum.save
@@ -260,7 +260,9 @@ def cut_while_read(path: Path) -> None:
     """Load a file that is cut when its header has been checked."""
     with pytest.MonkeyPatch.context() as patch:
         path.write_bytes(whole)
-        patch.setattr(_packing, "check_shapes", lambda *_, **__: os.truncate(path, len(whole) - 8))
+        patch.setattr(
+            _unpacking, "check_shapes", lambda *_, **__: os.truncate(path, len(whole) - 8)
+        )
         load(path, memory_map=False)
 
 

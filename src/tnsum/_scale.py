@@ -4,6 +4,7 @@ The power is the exponent's, a real number in an array of its own; zero is scale
 flows through a power of two: it is taken out here and multiplied back there.
 """
 
+import math
 from typing import TypeAlias
 
 import numpy as np
@@ -45,6 +46,22 @@ def rescaled_each(xp: Namespace, array: Array, axis: int, least: float) -> tuple
         return array, np.zeros_like(exponents)
     shape = tuple(-1 if k == axis else 1 for k in range(array.ndim))
     return unscaled(xp, array, xp.reshape(-exponents, shape)), exponents
+
+
+def rescaled_together(xp: Namespace, arrays: list[Array]) -> tuple[list[Array], float]:
+    """Arrays scaled by one power of two to a largest entry near one if that was far off, and its log2.
+
+    The values are looked at: not for what is being traced.
+    """
+    largest = max(float(xp.max(xp.abs(array))) for array in arrays)
+    if largest == 0 or not math.isfinite(largest) or abs(math.log2(largest)) <= _NEAR:
+        return arrays, 0.0
+    exponent = math.floor(math.log2(largest))
+    return [array * 2.0**-exponent for array in arrays], float(exponent)
+
+
+# Products of a few numbers of this log2 are in the range of single precision.
+_NEAR = 20
 
 
 def unscaled(xp: Namespace, array: Array, exponent: Array) -> Array:

@@ -103,6 +103,16 @@ def quotient(x: Any, weight: Scalar) -> NetworkSum:
     return sum_of_two(x, inverse(weight, beside), None, 1)
 
 
+def as_sum(x: object) -> NetworkSum:
+    """A network as the sum of itself, a sum as it is."""
+    if isinstance(x, NetworkSum):
+        return x
+    if isinstance(x, Network):
+        return NetworkSum._unchecked(x.topology, [x], [1])
+    advice = " Say stack.sum() first." if isinstance(x, NetworkStack) else ""
+    raise NetworkError(f"A Network or NetworkSum must come; {type(x).__name__} came.{advice}")
+
+
 def _flat(pairs: Sequence[tuple[Any, Scalar]]) -> NetworkSum:
     terms: list[Term] = []
     weights: list[Scalar] = []

@@ -7,9 +7,8 @@ from collections.abc import Sequence, Set
 
 from tnsum import _arrays, _scale
 from tnsum._typing import Array, Label, Namespace, Operand, Scalar
-from tnsum.addition import add
+from tnsum.addition import add, as_sum
 from tnsum.contraction import STACK, evaluate_scaled, operands_of, piece_size, sliced
-from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.orthogonal import Group, balanced, cores, work_of_cores
 from tnsum.paths import plan_for, zipped_path
@@ -38,7 +37,7 @@ def norm(x: Network | NetworkSum) -> Scalar:
     >>> norm(x)
     np.float64(5.0)
     """
-    length, exponent = _length(_as_sum(x))
+    length, exponent = _length(as_sum(x))
     return _arrays.scalar(_scale.unscaled(x.namespace, length, exponent))
 
 
@@ -61,10 +60,10 @@ def distance(x: Network | NetworkSum, y: Network | NetworkSum, relative: bool = 
     >>> round(float(distance(x, y, relative=True)), 15)
     1e-10
     """
-    difference = add(_as_sum(x), _as_sum(y), weights=[1, -1])
+    difference = add(as_sum(x), as_sum(y), weights=[1, -1])
     length, exponent = _length(difference)
     if relative:
-        other, other_exponent = _length(_as_sum(y))
+        other, other_exponent = _length(as_sum(y))
         length, exponent = length / other, exponent - other_exponent
     return _arrays.scalar(_scale.unscaled(difference.namespace, length, exponent))
 
@@ -87,7 +86,7 @@ def inner(x: Network | NetworkSum, y: Network | NetworkSum) -> Scalar:
     >>> inner(x, x + 2 * x)
     np.complex128(6+0j)
     """
-    first, second = _as_sum(x), _as_sum(y)
+    first, second = as_sum(x), as_sum(y)
     both = add(first, second)
     groups = first._grouped(both.dtype), both._tail(len(first._weighted_terms))._grouped(both.dtype)
     xp, topology = both.namespace, both.topology
@@ -143,15 +142,6 @@ def _length_by_pairs(
 
 # The part of its bound that a square must have so that its root has eleven good digits.
 _CANCELLED = 1e-4
-
-
-def _as_sum(x: Network | NetworkSum) -> NetworkSum:
-    if isinstance(x, Network):
-        return NetworkSum._unchecked(x.topology, [x], [1])
-    if isinstance(x, NetworkSum):
-        return x
-    advice = " Say stack.sum() first." if isinstance(x, NetworkStack) else ""
-    raise NetworkError(f"A Network or NetworkSum must come; {type(x).__name__} came.{advice}")
 
 
 def _doubled(stack: NetworkStack, other: NetworkStack, shared: Set[Label]) -> list[Operand]:

@@ -1,7 +1,7 @@
 """save and load: networks, stacks and sums in one safetensors file, without code in it.
 
-`_packing` says how a network becomes named arrays and a description, `_tensor_files` how these become
-a file; docs/format.md says it for other languages.
+`_packing` and `_unpacking` say how a network becomes named arrays and a description, `_tensor_files` how
+these become a file; docs/format.md says it for other languages.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from tnsum._packing import Saved, packed, unpacked
+from tnsum._packing import Saved, packed
 from tnsum._tensor_files import opened, parsed_json, write
+from tnsum._unpacking import unpacked
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.summation import NetworkSum

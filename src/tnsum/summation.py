@@ -34,7 +34,7 @@ from tnsum.alignment import Term, count, stack_of
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.node_arrays import Summable
-from tnsum.topology import Topology, printable, short
+from tnsum.topology import Topology, listed_sizes, short
 
 
 @final
@@ -291,13 +291,11 @@ class NetworkSum(Summable):
         return joined_weights(weights, counts, self._some_array, dtype)
 
     def __repr__(self) -> str:
-        some = list(self.ranks.items())[:12]
-        ranks = ", ".join(f"{printable(mode)}={rank}" for mode, rank in some)
-        more = ", ..." if len(self.ranks) > 12 else ""
+        ranks = listed_sizes(self.ranks)
         return (
             f"NetworkSum of {self.n_summands} networks of order {self.order}, "
             f"shape {short(self.shape)}, {_arrays.dtype_name(self.dtype)}"
-            + (f", ranks {ranks}{more}" if ranks else "")
+            + (f", ranks {ranks}" if ranks else "")
         )
 
     def __reduce__(self) -> tuple[object, ...]:

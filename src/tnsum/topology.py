@@ -313,6 +313,12 @@ def short(shape: Sequence[int]) -> str:
     return f"({', '.join(map(str, shape[:_SHOWN_NODES]))}, ... {len(shape)} in all)"
 
 
+def listed_sizes(sizes: Mapping[str, int]) -> str:
+    """Names with their sizes, cut short when there are many."""
+    some = [f"{printable(name)}={size}" for name, size in list(sizes.items())[:_SHOWN_NODES]]
+    return ", ".join([*some, *(["..."] if len(sizes) > _SHOWN_NODES else [])])
+
+
 def printable(text: str) -> str:
     """A name with its control characters written out, so that none reaches a terminal."""
     if text.isprintable():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tnsum._arrays import dtype_name
-from tnsum._packing import Saved
+from tnsum._packing import KINDS, Saved
 from tnsum.network import NetworkStack
 from tnsum.summation import NetworkSum
 from tnsum.topology import short
@@ -16,18 +16,11 @@ _SHOWN_NODES = 6
 
 def in_one_line(x: Saved) -> str:
     """For instance: sum of 3 networks of order 3, shape (6, 5, 4), float64, 118 parameters."""
-    several = "" if kind_of(x) == "network" else f" of {n_networks(x)} networks"
+    several = "" if KINDS[type(x)] == "network" else f" of {n_networks(x)} networks"
     return (
-        f"{kind_of(x)}{several} of order {x.order}, shape {short(x.shape)}, {dtype_name(x.dtype)}, "
+        f"{KINDS[type(x)]}{several} of order {x.order}, shape {short(x.shape)}, {dtype_name(x.dtype)}, "
         f"{x.n_parameters} parameters"
     )
-
-
-def kind_of(x: Saved) -> str:
-    """The word for what a file holds."""
-    if isinstance(x, NetworkSum):
-        return "sum"
-    return "stack" if isinstance(x, NetworkStack) else "network"
 
 
 def n_networks(x: Saved) -> int:
@@ -48,7 +41,7 @@ def as_values(x: Saved) -> dict[str, Any]:
     topology, sizes = x.topology, x.sizes
     physical = set(topology.physical_modes)
     return {
-        "kind": kind_of(x),
+        "kind": KINDS[type(x)],
         "networks": n_networks(x),
         "order": x.order,
         "shape": list(x.shape),

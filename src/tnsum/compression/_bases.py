@@ -11,12 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch, Group
 from tnsum.compression._products import Factor
-
-# Products of a few numbers of this size, or of its inverse, are in the range of single precision.
-_NEAR = 2.0**-20
 
 
 @dataclass(frozen=True)
@@ -112,17 +110,8 @@ def _orthogonalised(xp: Namespace, factors: Sequence[Factor]) -> tuple[Basis, li
         matrix, triangle = xp.linalg.qr(joined.T)
         basis = Basis(matrix, basis.rows, n_columns)
         columns = split(xp, triangle.T, factors)
-    columns, exponent = rescaled(xp, columns)
+    columns, exponent = rescaled_together(xp, columns)
     return basis, columns, exponent
-
-
-def rescaled(xp: Namespace, arrays: list[Array]) -> tuple[list[Array], float]:
-    """The arrays with their largest entry near one, if it was far from that, and the log2 taken out."""
-    largest = max(float(xp.max(xp.abs(array))) for array in arrays)
-    if largest == 0 or not math.isfinite(largest) or _NEAR < largest < 1 / _NEAR:
-        return arrays, 0.0
-    exponent = math.floor(math.log2(largest))
-    return [array * 2.0**-exponent for array in arrays], float(exponent)
 
 
 def split(xp: Namespace, rows: Array, factors: Sequence[Factor]) -> list[Array]:

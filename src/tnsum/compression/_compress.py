@@ -19,8 +19,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tnsum import _arrays
+from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
-from tnsum.compression._bases import Orthogonal, direct_bases, rescaled
+from tnsum.addition import as_sum
+from tnsum.compression._bases import Orthogonal, direct_bases
 from tnsum.compression._branches import Branch, Group, branches_of, group_of, node_array
 from tnsum.compression._norms import log2_of_norms
 from tnsum.compression._sketch import sketched_bases
@@ -29,7 +31,7 @@ from tnsum.errors import ModeError, NetworkError, TopologyError
 from tnsum.network import Network, NetworkStack
 from tnsum.orthogonal import balanced
 from tnsum.summation import NetworkSum
-from tnsum.topology import Topology, listed, printable
+from tnsum.topology import Topology, listed, listed_sizes
 
 _METHODS = "auto", "direct", "sketch"
 # Bases up to this size are cheaper to find by QR than by sketching.
@@ -68,12 +70,9 @@ class Compression:
         return self.network.ranks
 
     def __repr__(self) -> str:
-        some = list(self.ranks.items())[:12]
-        ranks = ", ".join(f"{printable(mode)}={rank}" for mode, rank in some)
-        more = ", ..." if len(self.ranks) > len(some) else ""
         return (
-            f"Compression to ranks {ranks}{more}, error {self.error:.1e} ({self.error_kind}), "
-            f"{self.method}"
+            f"Compression to ranks {listed_sizes(self.ranks)}, error {self.error:.1e} "
+            f"({self.error_kind}), {self.method}"
         )
 
 
@@ -133,7 +132,7 @@ def compress(
     >>> c
     Compression to ranks r=2, error 4.5e-07 (bound), direct
     """
-    s = _as_sum(x)
+    s = as_sum(x)
     topology = s.topology.joined
     _check_tree(topology)
     xp = s.namespace
@@ -146,35 +145,34 @@ def compress(
     groups, exponent = _groups(xp, s, topology, tree)
     if method == "auto" or len(tree) == 1:
         method = "direct" if _largest_basis(tree, groups) <= _SMALL else "sketch"
-    n_modes = max(1, len(tree) - 1)
     if method == "direct":
         found = direct_bases(xp, tree, groups)
     else:
-        enough = tolerance / (8 * math.sqrt(n_modes))
-        limited = [cap for cap in caps if cap is not None]
-        cap = max(limited) if len(limited) == len(tree) - 1 and limited else None
+        enough = tolerance / (8 * math.sqrt(len(tree) - 1))
+        cap = max(cap for cap in caps if cap) if all(caps) else None
         found = sketched_bases(xp, tree, groups, enough, cap, precision, seed)
     noise = precision * 2.0 ** (log2_of_norms(xp, tree, groups) - found.exponent)
-    return _result(xp, s, topology, tree, found, exponent, tolerance, caps, noise, method)
+    arrays, error = _truncated(xp, tree, found, tolerance, caps, noise)
+    if arrays is None:
+        network = _zero(xp, s, topology)
+    else:
+        network = _network(xp, s, topology, tree, _scaled(arrays, found.exponent + exponent))
+    return Compression(network, error, "bound" if method == "direct" else "estimate", method)
 
 
-def _result(
+def _truncated(
     xp: Namespace,
-    s: NetworkSum,
-    topology: Topology,
     tree: Sequence[Branch],
     found: Orthogonal,
-    exponent: float,
     tolerance: float,
     caps: Sequence[int | None],
     noise: float,
-    method: str,
-) -> Compression:
+) -> tuple[list[Array] | None, float]:
+    """The truncated arrays, or None if there is nothing but noise, and the relative error."""
     size = float(xp.linalg.vector_norm(found.core))
-    kind = "bound" if method == "direct" else "estimate"
     rounding = _ROUNDING * math.sqrt(len(tree)) * noise
     if size <= rounding:
-        return Compression(_zero(xp, s, topology), 1.0, kind, method)
+        return None, 1.0
     rounding /= size
     loss = _LOSS * found.lost
     # What is dropped and lost is orthogonal; rounding is not, and adds up.
@@ -187,21 +185,10 @@ def _result(
             RuntimeWarning,
             stacklevel=3,
         )
-    arrays = _scaled(arrays, found.exponent + exponent)
-    network = _network(xp, s, topology, tree, arrays)
-    return Compression(network, math.hypot(dropped / size, loss) + rounding, kind, method)
+    return arrays, math.hypot(dropped / size, loss) + rounding
 
 
 # what came
-
-
-def _as_sum(x: object) -> NetworkSum:
-    if isinstance(x, NetworkSum):
-        return x
-    if isinstance(x, Network):
-        return NetworkSum._unchecked(x.topology, [x], [1])
-    advice = " Say stack.sum() first." if isinstance(x, NetworkStack) else ""
-    raise NetworkError(f"compress takes a Network or NetworkSum; {type(x).__name__} came.{advice}")
 
 
 def _check_tree(topology: Topology) -> None:
@@ -244,7 +231,7 @@ def _checked_ranks(
         is_integer = isinstance(rank, numbers.Integral) and not isinstance(rank, bool)
         if rank is not None and (not is_integer or rank < 1):
             raise ModeError(f"max_rank must be a positive integer; {rank!r} came.")
-    return [None if branch.up is None else ranks.get(branch.up) for branch in tree[:-1]]
+    return [ranks.get(str(branch.up)) for branch in tree[:-1]]
 
 
 # the sum along the branches, and back
@@ -259,7 +246,7 @@ def _groups(
     if not all(bool(xp.all(xp.isfinite(array))) for array in held):
         raise NetworkError("The entries and weights of all summands must be finite; some are not.")
     pairs, exponent = balanced(xp, pairs)
-    all_weights, taken = rescaled(xp, [weights for _, weights in pairs])
+    all_weights, taken = rescaled_together(xp, [weights for _, weights in pairs])
     found = []
     for (stack, _), weights in zip(pairs, all_weights, strict=True):
         if topology is not s.topology:

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from tnsum._arrays import conj
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import moved
+from tnsum.contraction import piece_size
 
-# Entries of a working array that stays in the cache.
-_PIECE = 2**17
+# The working arrays of a piece are several, and used again at once: they are to be in the inner cache.
+_PART_OF_A_PIECE = 8
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,17 @@ class Factor:
         """
         xp = self.xp
         per_summand = self.array.shape[1] * math.prod(self.rows[1:]) * max(width, self.rank)
-        step = max(8, _PIECE // per_summand)
-        for start in range(0, self.n_summands, step):
-            piece = slice(start, min(start + step, self.n_summands))
+        for piece in pieces_of(self.array, per_summand):
             below = [r[piece, ...] for r in self.below]
             array = absorbed(xp, self.array[piece, ...], below, 1)
             yield xp.reshape(array, (array.shape[0], -1, self.rank)), below[0], piece
+
+
+def pieces_of(array: Array, per_summand: int) -> Iterator[slice]:
+    """Some summands at a time, such that their working array is a small piece."""
+    n = array.shape[0]
+    step = max(8, piece_size(array) // _PART_OF_A_PIECE // per_summand)
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
 def _summed(xp: Namespace, first: Array, product: Array) -> Array:

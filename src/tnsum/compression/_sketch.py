@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from tnsum._arrays import conj, on_host
+from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import (
     Basis,
     Orthogonal,
     added,
     factors_at,
-    rescaled,
     unit_vectors,
 )
 from tnsum.compression._branches import Branch, Group
@@ -63,7 +63,7 @@ def sketched_bases(
             lost += loss**2
             basis = Basis(matrix, factors[0].rows, matrix.shape[1])
             columns = [factor.projected(matrix) for factor in factors]
-        columns, taken = rescaled(xp, columns)
+        columns, taken = rescaled_together(xp, columns)
         bases.append(basis)
         reduced.append(columns)
         exponent += taken

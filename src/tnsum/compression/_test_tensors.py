@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 
 from tnsum._arrays import device_of
+from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
-from tnsum.compression._bases import rescaled
 from tnsum.compression._branches import Branch, Group, moved
+from tnsum.compression._products import pieces_of
 
 BLOCK = 8
-# Entries of a working array that stays in the cache.
-_PIECE = 2**17
 
 
 class TestTensors:
@@ -64,7 +63,7 @@ class TestTensors:
                 columns.append(self._from_above(group[v], above, siblings, tests[v]))
             for k, child in enumerate(children):
                 # Only ratios matter: one power of two for all summands is left out.
-                found[child] = rescaled(xp, [each[k] for each in columns])[0]
+                found[child] = rescaled_together(xp, [each[k] for each in columns])[0]
         return found
 
     def cancellation(self, outside: Sequence[Array]) -> float:
@@ -109,10 +108,8 @@ class TestTensors:
         if above is None:
             return self._from_root(array[..., 0], below, tests)
         per_summand = math.prod(array.shape[1:-1]) * above.shape[-1]
-        step = max(4, _PIECE // per_summand)
         found: list[list[Array]] = [[] for _ in below]
-        for start in range(0, array.shape[0], step):
-            piece = slice(start, min(start + step, array.shape[0]))
+        for piece in pieces_of(array, per_summand):
             part = array[piece, ...]
             product = xp.matmul(
                 xp.reshape(part, (part.shape[0], -1, part.shape[-1])), above[piece, ...]
