@@ -8,16 +8,19 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
+# Tests share the cores; a few workers are enough, and each holds its own copy of what it tests.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+
 .PHONY: reproduce test test-all lint format bench clean
 
 reproduce: $(VENV)/base.done
 	$(BIN)/python examples/tour.py
 
 test: $(VENV)/test.done
-	$(BIN)/python -m pytest -m "not large"
+	$(PYTEST) -m "not large"
 
 test-all: $(VENV)/large.done
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 lint: $(VENV)/lint.done
 	$(BIN)/ruff check .
@@ -28,7 +31,7 @@ format: $(VENV)/lint.done
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/large.done
+bench: $(VENV)/bench.done
 	$(BIN)/python benchmarks/sums.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/storage.py --write benchmarks/RESULTS.md
 

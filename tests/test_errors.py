@@ -417,8 +417,11 @@ MULTILINEAR: list[Row] = [
      "The arrays of a superdiagonal must have one order; orders [2, 1] came."),
 ]  # fmt: skip
 
-# Files have so many ways of being wrong that they have a table of their own.
-OWN_TABLE = ("_packing", "_replacing", "_tensor_files", "_unpacking", "storage")
+# Files have so many ways of being wrong that they have a table of their own; so has decompose.
+OWN_TABLE = (
+    "_packing", "_replacing", "_tensor_files", "_unpacking", "storage",
+    "_tree_bases", "decomposition",
+)  # fmt: skip
 ARRAYS: list[Row] = [
     (lambda: _arrays.on_host(away), NetworkError,
      re.compile(r"Arrays must be dense and have values that NumPy can hold; Array came: .+")),

@@ -3,6 +3,7 @@
 from tnsum import interop, multilinear
 from tnsum.addition import add, mean
 from tnsum.compression import Compression, compress
+from tnsum.decomposition import decompose, decompose_stack
 from tnsum.errors import ModeError, NetworkError, TopologyError
 from tnsum.formats import (
     chain,
@@ -37,6 +38,8 @@ __all__ = [
     "chain",
     "compress",
     "cp",
+    "decompose",
+    "decompose_stack",
     "distance",
     "grid",
     "inner",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch, Group
-from tnsum.compression._products import Factor
+from tnsum.compression._products import Factor, total_of
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,15 @@ class Orthogonal:
         The power of two that `core` is to be multiplied by.
     lost : float
         An estimate of the part of the sum that the bases do not hold, relative to its norm.
+    alone : float or None
+        The norms of all summands added, in the scale of `core`, where that is known.
     """
 
     bases: list[Basis]
     core: Array
     exponent: float
     lost: float = 0.0
+    alone: float | None = None
 
 
 def factors_at(
@@ -82,16 +85,22 @@ def direct_bases(xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group])
         bases.append(basis)
         reduced.append(columns)
         exponent += taken
-    core = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
-    return Orthogonal(bases, core, exponent)
+    core, alone = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
+    return Orthogonal(bases, core, exponent, 0.0, alone)
 
 
-def added(factors: Sequence[Factor]) -> Array:
-    """The sum of all summands at the root."""
-    total = factors[0].total()
-    for factor in factors[1:]:
-        total = total + factor.total()
-    return total
+# The most entries of all summands together in which they are looked at one by one.
+FEW = 2**18
+
+
+def added(factors: Sequence[Factor]) -> tuple[Array, float | None]:
+    """The sum of all summands at the root, and their norms added if they are few."""
+    xp, rows = factors[0].xp, factors[0].rows
+    if sum(factor.n_summands for factor in factors) * math.prod(rows) > FEW:
+        return total_of([factor.total() for factor in factors]), None
+    each = [factor.whole() for factor in factors]
+    alone = sum(float(xp.sum(xp.linalg.vector_norm(one, axis=(1, 2)))) for one in each)
+    return xp.reshape(total_of([xp.sum(one, axis=0) for one in each]), rows), alone
 
 
 def unit_vectors(factors: Sequence[Factor]) -> tuple[Basis, list[Array]]:
@@ -105,13 +114,17 @@ def _orthogonalised(xp: Namespace, factors: Sequence[Factor]) -> tuple[Basis, li
     n_columns = sum(factor.n_columns for factor in factors)
     basis, columns = unit_vectors(factors)
     if basis.size > n_columns:
-        flat = [xp.reshape(c, (-1, basis.size)) for c in columns]
-        joined = flat[0] if len(flat) == 1 else xp.concat(flat, axis=0)
-        matrix, triangle = xp.linalg.qr(joined.T)
+        matrix, triangle = xp.linalg.qr(side_by_side(xp, columns))
         basis = Basis(matrix, basis.rows, n_columns)
         columns = split(xp, triangle.T, factors)
     columns, exponent = rescaled_together(xp, columns)
     return basis, columns, exponent
+
+
+def side_by_side(xp: Namespace, columns: Sequence[Array]) -> Array:
+    """T_v as a matrix, from its parts of shape (m, rank, rows)."""
+    flat = [xp.reshape(c, (-1, c.shape[-1])) for c in columns]
+    return (flat[0] if len(flat) == 1 else xp.concat(flat, axis=0)).T
 
 
 def split(xp: Namespace, rows: Array, factors: Sequence[Factor]) -> list[Array]:

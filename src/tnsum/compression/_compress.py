@@ -6,7 +6,8 @@ tolerance / sqrt(E) on each keeps the whole relative error below the tolerance.
 
 Rounding is part of the error. The sum of networks X_m with weights w_m is known to about machine
 precision times the sum of |w_m| |X_m|, however small the sum itself is: singular values below that are
-noise, and the reported error includes it.
+noise, and the reported error includes it. Where the error is an estimate, so is this: the rounding
+errors of different summands are taken to be independent, and add up in quadrature.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tnsum import _arrays
-from tnsum._scale import rescaled_together
+from tnsum._scale import are_in_range, rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.addition import as_sum
 from tnsum.compression._bases import Orthogonal, direct_bases
 from tnsum.compression._branches import Branch, Group, branches_of, group_of, node_array
+from tnsum.compression._chains import Chain, chain_of, direct_chain, is_path, truncated_chain
 from tnsum.compression._norms import log2_of_norms
 from tnsum.compression._sketch import sketched_bases
 from tnsum.compression._truncation import truncated
@@ -34,14 +36,17 @@ from tnsum.summation import NetworkSum
 from tnsum.topology import Topology, listed, listed_sizes
 
 _METHODS = "auto", "direct", "sketch"
-# Bases up to this size are cheaper to find by QR than by sketching.
-_SMALL = 64
+# Bases up to this size are cheaper to find by QR than by sketching; along a path, and elsewhere.
+_SMALL = {True: 96, False: 64}
 # Singular values below so many times the noise are noise.
 _NOISE = 4.0
-# The rounding error in units of the noise, times the root of the number of nodes.
-_ROUNDING = 12.0
+# The rounding error in units of the noise, times the root of the number of nodes: never, and hardly
+# ever exceeded.
+_ROUNDING = {"bound": 20.0, "estimate": 8.0}
 # How many times larger than its estimate what a sketch loses hardly ever is.
-_LOSS = 3.0
+_LOSS = 4.0
+# What is added to an error of which a part is estimated.
+_MARGIN = 1.001
 
 
 @dataclass(frozen=True)
@@ -143,41 +148,59 @@ def compress(
     if method not in _METHODS:
         raise NetworkError(f"method must be one of {listed(_METHODS)}; {method!r} came.")
     groups, exponent = _groups(xp, s, topology, tree)
-    if method == "auto" or len(tree) == 1:
-        method = "direct" if _largest_basis(tree, groups) <= _SMALL else "sketch"
-    if method == "direct":
-        found = direct_bases(xp, tree, groups)
-    else:
+    size = _largest_basis(tree, groups)
+    sketched: Orthogonal | None = None
+    if len(tree) > 1 and (
+        method == "sketch" or (method == "auto" and size > _SMALL[is_path(tree)])
+    ):
         enough = tolerance / (8 * math.sqrt(len(tree) - 1))
         cap = max(cap for cap in caps if cap) if all(caps) else None
-        found = sketched_bases(xp, tree, groups, enough, cap, precision, seed)
-    noise = precision * 2.0 ** (log2_of_norms(xp, tree, groups) - found.exponent)
-    arrays, error = _truncated(xp, tree, found, tolerance, caps, noise)
+        most = size // 2 if method == "auto" else None
+        sketched = sketched_bases(xp, tree, groups, enough, cap, precision, seed, most)
+    method = "direct" if sketched is None else "sketch"
+    found: Orthogonal | Chain
+    if is_path(tree):
+        found = direct_chain(xp, groups) if sketched is None else chain_of(xp, sketched)
+    else:
+        found = direct_bases(xp, tree, groups) if sketched is None else sketched
+    alone = found.alone
+    if alone is None:
+        power = 1 if method == "direct" else 2
+        alone = 2.0 ** (log2_of_norms(xp, tree, groups, power) - found.exponent)
+    noise = precision * max(alone, float(xp.linalg.vector_norm(found.core)))
+    kind = "bound" if method == "direct" else "estimate"
+    rounding = _ROUNDING[kind] * math.sqrt(len(tree)) * noise
+    arrays, error = _truncated(xp, tree, found, tolerance, caps, noise, rounding)
     if arrays is None:
         network = _zero(xp, s, topology)
     else:
         network = _network(xp, s, topology, tree, _scaled(arrays, found.exponent + exponent))
-    return Compression(network, error, "bound" if method == "direct" else "estimate", method)
+    return Compression(network, error, kind, method)
 
 
 def _truncated(
     xp: Namespace,
     tree: Sequence[Branch],
-    found: Orthogonal,
+    found: Orthogonal | Chain,
     tolerance: float,
     caps: Sequence[int | None],
     noise: float,
+    rounding: float,
 ) -> tuple[list[Array] | None, float]:
     """The truncated arrays, or None if there is nothing but noise, and the relative error."""
     size = float(xp.linalg.vector_norm(found.core))
-    rounding = _ROUNDING * math.sqrt(len(tree)) * noise
     if size <= rounding:
         return None, 1.0
     rounding /= size
     loss = _LOSS * found.lost
+    margin = _MARGIN if loss else 1.0
     # What is dropped and lost is orthogonal; rounding is not, and adds up.
-    budget = size * math.sqrt(max(0.0, max(0.0, tolerance - rounding) ** 2 - loss**2))
-    arrays, dropped = truncated(xp, tree, found, budget, _NOISE * noise, caps)
+    left = max(0.0, tolerance - rounding) / margin
+    budget = size * math.sqrt(max(0.0, left**2 - loss**2))
+    if isinstance(found, Chain):
+        arrays, dropped = truncated_chain(xp, found, budget, _NOISE * noise, caps)
+    else:
+        arrays, dropped = truncated(xp, tree, found, budget, _NOISE * noise, caps)
     if 0 < tolerance < rounding:
         warnings.warn(
             f"Rounding alone makes a relative error of about {rounding:.1e}, more than the tolerance "
@@ -185,7 +208,7 @@ def _truncated(
             RuntimeWarning,
             stacklevel=3,
         )
-    return arrays, math.hypot(dropped / size, loss) + rounding
+    return arrays, math.hypot(dropped / size, loss) * margin + rounding
 
 
 # what came
@@ -242,10 +265,12 @@ def _groups(
 ) -> tuple[list[Group], float]:
     """The summands in groups of equal ranks, and the power of two that was taken out of all."""
     pairs = s._grouped(s.dtype)
-    held = [array for stack, weights in pairs for array in (*stack.arrays.values(), weights)]
-    if not all(bool(xp.all(xp.isfinite(array))) for array in held):
-        raise NetworkError("The entries and weights of all summands must be finite; some are not.")
-    pairs, exponent = balanced(xp, pairs)
+    exponent: Array = 0.0
+    arrays = [array for stack, _ in pairs for array in stack.arrays.values()]
+    if not are_in_range(arrays, _RANGE):
+        _check_finite(xp, arrays)
+        pairs, exponent = balanced(xp, pairs)
+    _check_finite(xp, [weights for _, weights in pairs])
     all_weights, taken = rescaled_together(xp, [weights for _, weights in pairs])
     found = []
     for (stack, _), weights in zip(pairs, all_weights, strict=True):
@@ -253,6 +278,15 @@ def _groups(
             stack = _joined(xp, stack, topology)
         found.append(group_of(xp, tree, stack, weights))
     return found, float(exponent) + taken
+
+
+# The powers of two that all nodes together may have without being balanced.
+_RANGE = 60.0
+
+
+def _check_finite(xp: Namespace, arrays: Sequence[Array]) -> None:
+    if not all(bool(xp.all(xp.isfinite(array))) for array in arrays):
+        raise NetworkError("The entries and weights of all summands must be finite; some are not.")
 
 
 def _joined(xp: Namespace, stack: NetworkStack, topology: Topology) -> NetworkStack:

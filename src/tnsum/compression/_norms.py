@@ -13,11 +13,18 @@ from tnsum.compression._branches import Branch, Group
 from tnsum.compression._products import absorbed
 
 
-def log2_of_norms(xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group]) -> float:
-    """The log2 of the sum of all summands' norms. None is left out: it may be the largest."""
+def log2_of_norms(
+    xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], power: int
+) -> float:
+    """The log2 of all summands' norms added, or of the root of their powers added.
+
+    None is left out: it may be the largest.
+    """
     logs = np.concatenate([_log2_norms(xp, tree, group) for group in groups])
-    top = np.max(logs)
-    return float(top + np.log2(np.sum(2.0 ** (logs - top)))) if np.isfinite(top) else float(top)
+    top = float(np.max(logs))
+    if not np.isfinite(top):
+        return top
+    return top + float(np.log2(np.sum(2.0 ** (power * (logs - top))))) / power
 
 
 def _log2_norms(xp: Namespace, tree: Sequence[Branch], group: Group) -> Array:

@@ -18,8 +18,10 @@ a single matrix product. Summands go through in pieces that stay in the cache.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from tnsum._arrays import conj
 from tnsum._typing import Array, Namespace
@@ -72,7 +74,7 @@ class Factor:
             return flat @ xp.reshape(columns, (-1, width))
         total = None
         for array, first, piece in self._pieces(width):
-            found = _summed(xp, first, xp.matmul(array, columns[piece, ...]))
+            found = summed(xp, first, xp.matmul(array, columns[piece, ...]))
             total = found if total is None else total + found
         return xp.reshape(total, (-1, width))
 
@@ -99,7 +101,7 @@ class Factor:
             return xp.sum(self.array, axis=0)[..., 0]
         total = None
         for array, first, _ in self._pieces(1):
-            found = _summed(xp, first, array)
+            found = summed(xp, first, array)
             total = found if total is None else total + found
         return xp.reshape(total, self.rows)
 
@@ -122,10 +124,15 @@ def pieces_of(array: Array, per_summand: int) -> Iterator[slice]:
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
-def _summed(xp: Namespace, first: Array, product: Array) -> Array:
+def summed(xp: Namespace, first: Array, product: Array) -> Array:
     """The sum over m and r1 of (m, r1, q1) times (m, r1 and others, width): one matrix product."""
     m, rank, size = first.shape
     return xp.reshape(first, (m * rank, size)).T @ xp.reshape(product, (m * rank, -1))
+
+
+def total_of(arrays: Sequence[Array]) -> Array:
+    """The sum of arrays of one shape."""
+    return reduce(operator.add, arrays)
 
 
 def absorbed(xp: Namespace, array: Array, below: Sequence[Array], start: int) -> Array:

@@ -26,11 +26,11 @@ from tnsum.compression._bases import (
     unit_vectors,
 )
 from tnsum.compression._branches import Branch, Group
-from tnsum.compression._products import Factor
+from tnsum.compression._products import Factor, total_of
 from tnsum.compression._test_tensors import BLOCK, TestTensors
 
 # Test columns that no basis sees.
-TESTS = 32
+TESTS = 16
 _FIRST_WIDTH = 24
 # Fewer rows than that are kept as they are.
 _FEW_ROWS = 32
@@ -44,10 +44,12 @@ def sketched_bases(
     cap: int | None,
     precision: float,
     seed: Any,
-) -> Orthogonal:
+    give_up: int | None = None,
+) -> Orthogonal | None:
     """The sum in bases that lose at most about `enough` of it at each branch, relative to its norm.
 
-    With `cap`, no sketch is wider than ranks of that size need; without `enough`, it is at once.
+    With `cap`, no sketch is wider than ranks of that size need; without `enough`, it is at once. None if
+    a sketch wider than `give_up` is needed.
     """
     most = math.inf if cap is None else 2 * cap + 2 * BLOCK
     sketch = _Sketch(xp, TestTensors(xp, tree, groups, seed), enough, most, precision)
@@ -60,6 +62,8 @@ def sketched_bases(
             basis, columns = unit_vectors(factors)
         else:
             matrix, loss = sketch.basis(factors, v)
+            if give_up is not None and sketch.width > give_up:
+                return None
             lost += loss**2
             basis = Basis(matrix, factors[0].rows, matrix.shape[1])
             columns = [factor.projected(matrix) for factor in factors]
@@ -67,7 +71,7 @@ def sketched_bases(
         bases.append(basis)
         reduced.append(columns)
         exponent += taken
-    core = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
+    core, _ = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
     return Orthogonal(bases, core, exponent, math.sqrt(lost))
 
 
@@ -79,7 +83,8 @@ class _Sketch:
     ) -> None:
         self._xp, self._tests, self._most = xp, tests, most
         width = most if enough == 0 and most < math.inf else min(most, _FIRST_WIDTH)
-        self._outside = tests.outside(TESTS + _rounded_up(width))
+        self.width = _rounded_up(width)
+        self._outside = tests.outside(TESTS + self.width)
         # What is below the noise of the sum cannot be lost.
         noise = precision * tests.cancellation(self._outside[0])
         self._enough = max(enough, 4 * noise) if enough or most == math.inf else 0.0
@@ -96,6 +101,7 @@ class _Sketch:
             if loss <= self._enough or sketch.shape[1] >= enough_columns:
                 return basis, loss
             further = self._tests.outside(_rounded_up(sketch.shape[1] // 2), v)
+            self.width += further[v][0].shape[-1]
             for u in range(v, len(further) - 1):
                 pairs = zip(self._outside[u], further[u], strict=True)
                 self._outside[u] = [xp.concat(pair, axis=2) for pair in pairs]
@@ -103,10 +109,7 @@ class _Sketch:
 
     def _seen(self, factors: Sequence[Factor], outside: Sequence[Array]) -> Array:
         """Y_v: the columns of all summands through the test tensors, added."""
-        total = factors[0].times(outside[0])
-        for factor, columns in zip(factors[1:], outside[1:], strict=True):
-            total = total + factor.times(columns)
-        return total
+        return total_of([f.times(columns) for f, columns in zip(factors, outside, strict=True)])
 
 
 def _chosen(xp: Namespace, sketch: Array, tests: Array, enough: float) -> tuple[Array, float]:

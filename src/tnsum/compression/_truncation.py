@@ -5,6 +5,8 @@ From the root to the leaves: the triangle L_v of what lies outside branch v, so 
 root: the branch at v, in the bases already truncated below it, times L_v; its leading left singular
 vectors are the truncated basis of v. As each basis lies within the product of those below it, all that
 is dropped is orthogonal, and the root of the sum of its squares bounds the error, tightly.
+
+Along a path there is a shorter way: see `_chains`.
 """
 
 from __future__ import annotations
@@ -51,8 +53,7 @@ def truncated(
         rows, matrix = node.shape[:-1], xp.reshape(node, (-1, node.shape[-1]))
         vectors, values = _left_vectors(xp, matrix @ outside[v])
         share = left / (len(tree) - 1 - v)
-        rank = min(_rank(values, share, floor), caps[v] or len(values))
-        dropped = float(np.sum(values[rank:] ** 2))
+        rank, dropped = rank_of(values, share, floor, caps[v])
         left, lost = max(left - dropped, 0.0), lost + dropped
         vectors = vectors[:, :rank]
         projections.append(conj(xp, vectors.T) @ matrix)
@@ -123,8 +124,14 @@ def _left_vectors(xp: Namespace, matrix: Array) -> tuple[Array, np.ndarray[Any, 
 _LONG = 1.5
 
 
-def _rank(values: np.ndarray[Any, Any], budget: float, floor: float) -> int:
-    """How many singular values are kept: at least one, without those that budget or floor let go."""
+def rank_of(
+    values: np.ndarray[Any, Any], budget: float, floor: float, cap: int | None
+) -> tuple[int, float]:
+    """How many singular values are kept, at least one, and the sum of squares of all others.
+
+    Those that the budget or the floor let go are dropped, and those beyond the cap.
+    """
     squares = np.cumsum(values[::-1] ** 2)
-    n_dropped = int(np.searchsorted(squares, budget, side="right"))
-    return max(1, min(len(values) - n_dropped, int(np.sum(values > floor))))
+    kept = len(values) - int(squares.searchsorted(budget, side="right"))
+    rank = max(1, min(kept, int(np.count_nonzero(values > floor)), cap or kept))
+    return rank, float(squares[-rank - 1]) if rank < len(values) else 0.0

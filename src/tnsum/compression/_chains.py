@@ -1,0 +1,171 @@
+"""Sums along a path: triangles on the way up, truncation on the way down.
+
+A path is rooted at its end, and every node v but the first has one child c. On the way up only the
+triangles R_v of the branches are found, as in `_bases`, and no basis: that is half of the work of QR.
+They are held side by side for all summands, as matrices of shape (size of the basis, m times rank).
+
+On the way down, P_v[m] is what lies outside branch v of summand m, in the orthonormal basis of the nodes
+found so far. Then
+
+    sum over m of R_c[m] A_v[m] P_v[m]        (size of the basis of c  x  n times the new rank of v)
+
+is the sum itself, as truncated so far, in orthonormal bases of both sides. Its leading right singular
+vectors are the node of the result, and A_v[m] P_v[m] projected on them is P_c[m]. What is dropped at c
+lies outside the branch in which all later truncations happen, so all that is dropped is orthogonal: the
+root of the sum of its squares is the error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tnsum._arrays import conj, device_of, on_host, triangle
+from tnsum._scale import rescaled_together
+from tnsum._typing import Array, Namespace
+from tnsum.compression._bases import FEW, Orthogonal
+from tnsum.compression._branches import Branch, Group
+from tnsum.compression._products import total_of
+from tnsum.compression._truncation import rank_of
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A sum along a path, with the triangles of its branches.
+
+    Attributes
+    ----------
+    groups : list of Group
+    triangles : list of list of array
+        For each branch but the root, and each group.
+    taken : list of float
+        The power of two that was taken out at each of them; they go on with what is left.
+    core, exponent, lost, alone
+        As for `Orthogonal`.
+    """
+
+    groups: Sequence[Group]
+    triangles: list[list[Array]]
+    taken: list[float]
+    core: Array
+    exponent: float
+    lost: float = 0.0
+    alone: float | None = None
+
+
+def is_path(tree: Sequence[Branch]) -> bool:
+    """Whether every branch has one child at most."""
+    return all(len(branch.children) < 2 for branch in tree)
+
+
+def direct_chain(xp: Namespace, groups: Sequence[Group]) -> Chain:
+    """The sum with the triangles of bases that hold every summand."""
+    triangles: list[list[Array]] = []
+    taken: list[float] = []
+    for v in range(len(groups[0]) - 1):
+        parts = [_joined(xp, group[v], below) for group, below in _with_below(groups, triangles)]
+        n_columns = [part.shape[1] for part in parts]
+        if parts[0].shape[0] > sum(n_columns):
+            whole = triangle(xp, parts[0] if len(parts) == 1 else xp.concat(parts, axis=1))
+            starts = [sum(n_columns[:g]) for g in range(len(parts))]
+            parts = [whole[:, a : a + n] for a, n in zip(starts, n_columns, strict=True)]
+        parts, exponent = rescaled_together(xp, parts)
+        triangles.append(parts)
+        taken.append(exponent)
+    core, alone = _core(xp, groups, triangles)
+    return Chain(groups, triangles, taken, core, sum(taken), 0.0, alone)
+
+
+def chain_of(xp: Namespace, x: Orthogonal) -> Chain:
+    """A sum in orthonormal bases as one summand, all of whose triangles are unit matrices."""
+    dtype, device = x.core.dtype, device_of(x.core)
+    units = [xp.eye(basis.size, dtype=dtype, device=device) for basis in x.bases]
+    group = []
+    for basis, unit in zip(x.bases, units, strict=True):
+        array = unit if basis.matrix is None else basis.matrix
+        group.append(xp.reshape(array, (1, *basis.rows, basis.size)))
+    group.append(x.core[None, ..., None])
+    taken = [0.0] * len(units)
+    return Chain([group], [[unit] for unit in units], taken, x.core, x.exponent, x.lost, x.alone)
+
+
+def truncated_chain(
+    xp: Namespace, x: Chain, budget: float, floor: float, caps: Sequence[int | None]
+) -> tuple[list[Array], float]:
+    """The truncated arrays, of shape (rank down, n, rank up), and the norm of what is dropped.
+
+    Budget, floor and caps are those of `truncated`.
+    """
+    found: list[Array] = []
+    outside: list[Array | None] = [None] * len(x.groups)
+    left, lost, up = budget**2, 0.0, 1
+    for v in range(len(x.triangles), 0, -1):
+        parts = [_times(xp, group[v], o) for group, o in zip(x.groups, outside, strict=True)]
+        below = x.triangles[v - 1]
+        matrix = total_of([b @ part for b, part in zip(below, parts, strict=True)])
+        # LAPACK is quicker with a long matrix than with a wide one.
+        vectors, singular, _ = xp.linalg.svd(matrix.T, full_matrices=False)
+        values = np.asarray(on_host(singular), dtype=float)
+        rank, dropped = rank_of(values, left / v, floor, caps[v - 1])
+        left, lost = max(left - dropped, 0.0), lost + dropped
+        vectors = vectors[:, :rank]
+        found.append(xp.reshape(vectors.T, (rank, -1, up)))
+        basis = conj(xp, vectors)
+        if x.taken[v - 1]:
+            basis = basis * 2.0 ** -x.taken[v - 1]
+        outside = [part @ basis for part in parts]
+        up = rank
+    leaves = [_times(xp, group[0], o) for group, o in zip(x.groups, outside, strict=True)]
+    return [total_of([_summed(xp, leaf, up) for leaf in leaves]), *reversed(found)], math.sqrt(lost)
+
+
+def _with_below(
+    groups: Sequence[Group], triangles: Sequence[list[Array]]
+) -> list[tuple[Group, Array | None]]:
+    below = triangles[-1] if triangles else [None] * len(groups)
+    return list(zip(groups, below, strict=True))
+
+
+def _joined(xp: Namespace, array: Array, below: Array | None) -> Array:
+    """T_v of all summands side by side: of shape (rows, m times rank)."""
+    m, up = array.shape[0], array.shape[-1]
+    if below is not None:
+        down = array.shape[1]
+        each = xp.permute_dims(xp.reshape(below, (-1, m, down)), (1, 0, 2))
+        array = xp.matmul(each, xp.reshape(array, (m, down, -1)))
+    array = xp.permute_dims(xp.reshape(array, (m, -1, up)), (1, 0, 2))
+    return xp.reshape(array, (-1, m * up))
+
+
+def _core(
+    xp: Namespace, groups: Sequence[Group], triangles: Sequence[list[Array]]
+) -> tuple[Array, float | None]:
+    """The sum at the root, and the norms of all summands added if they are few."""
+    n = groups[0][-1].shape[-2]
+    pairs = [(group[-1], below) for group, below in _with_below(groups, triangles)]
+    rows = (triangles[-1][0].shape[0], n) if triangles else (n,)
+    if sum(array.shape[0] for array, _ in pairs) * math.prod(rows) <= FEW:
+        each = [_joined(xp, array, below) for array, below in pairs]
+        alone = sum(float(xp.sum(xp.linalg.vector_norm(one, axis=0))) for one in each)
+        return xp.reshape(total_of([xp.sum(one, axis=1) for one in each]), rows), alone
+    if not triangles:
+        return total_of([xp.sum(array, axis=(0, -1)) for array, _ in pairs]), None
+    return total_of([below @ _times(xp, array, None) for array, below in pairs]), None
+
+
+def _times(xp: Namespace, array: Array, outside: Array | None) -> Array:
+    """A_v[m] P_v[m], of shape (m times rank down, n times new rank); nothing is outside the root."""
+    m, up = array.shape[0], array.shape[-1]
+    if outside is None:
+        return xp.reshape(array, (-1, array.shape[-2]))
+    n_rows = m * (array.shape[1] if array.ndim == 4 else 1)
+    each = xp.matmul(xp.reshape(array, (m, -1, up)), xp.reshape(outside, (m, up, -1)))
+    return xp.reshape(each, (n_rows, -1))
+
+
+def _summed(xp: Namespace, leaf: Array, up: int) -> Array:
+    """The sum over m at the leaf, of shape (n, rank up)."""
+    return xp.reshape(xp.sum(leaf, axis=0), (-1, up))
