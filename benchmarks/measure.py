@@ -44,6 +44,20 @@ def interleaved(
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 
+class _Gemm:
+    """A matrix product to measure the machine by, and how many operations it makes."""
+
+    def __init__(self, size: int = 1000) -> None:
+        self.flops = 2 * size**3
+        self._matrix = np.random.default_rng(0).standard_normal((size, size))
+
+    def work(self) -> Any:
+        return self._matrix @ self._matrix
+
+
+gemm_rate = _Gemm()
+
+
 def with_peak_memory(work: Work) -> tuple[Any, int]:
     """The result, and the bytes that Python and NumPy have asked for, at most at one time."""
     tracemalloc.start()

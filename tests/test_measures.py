@@ -8,6 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 import tnsum
+from compression_cases import binary_tree, decaying, log2_norm, star
+from compression_cases import train as train_of
 from libraries import TALL, library, network, rounding
 from oracle import dense, dense_sum, relative_error
 from tnsum import Network, NetworkStack, NetworkSum, _arrays, distance, inner, measures, norm
@@ -342,3 +344,50 @@ def test_nan_is_carried(case: Case) -> None:
     ):
         assert np.isnan(found)
     assert np.isnan((y + z).contract()).all()
+
+
+# long sums of trees are sketched
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize(
+    ("nodes", "size", "rank"), [(train_of(8), 9, 6), (binary_tree(8), 9, 5), (star(3), 90, 6)]
+)
+def test_long_sums_of_small_rank_are_sketched(
+    nodes: dict[str, tuple[str, ...]],
+    size: int,
+    rank: int,
+    dtype: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = []
+    sketched = tnsum.compression.sketched_length
+    monkeypatch.setattr(
+        tnsum.compression, "sketched_length", lambda x: calls.append(found := sketched(x)) or found
+    )
+    rng = np.random.default_rng(0)
+    some = [decaying(nodes, size, rank, lambda k: 0.5**k, rng, dtype) for _ in range(4)]
+    weights = rng.standard_normal(400)
+    stack = NetworkStack.from_networks([some[k % 4] for k in range(400)])
+    s = stack.sum(weights)
+    totals = [np.sum(weights[k::4]) for k in range(4)]
+    terms = [x.arrays for x in some]
+    wanted = 2.0 ** log2_norm(nodes, s.physical_modes, terms, totals)
+    assert abs(norm(s) - wanted) < 1e-12 * wanted
+    short = tnsum.add(*some, weights=totals)
+    assert distance(s, short) < 1e-12 * wanted
+    other = tnsum.add(*some, weights=[totals[0] + 1e-8, *totals[1:]])
+    small = 1e-8 * 2.0 ** log2_norm(nodes, s.physical_modes, terms[:1], [1])
+    assert abs(distance(s, other) - small) < 1e-12 * wanted
+    assert len(calls) == 3
+    assert all(found is not None for found in calls)
+
+
+def test_a_long_sum_of_large_rank_is_not_sketched_to_the_end() -> None:
+    rng = np.random.default_rng(0)
+    nodes = train_of(8)
+    terms = [decaying(nodes, 9, 6, lambda k: (k + 1.0) ** -0.1, rng) for _ in range(60)]
+    s = tnsum.add(*terms)
+    assert tnsum.compression.sketched_length(s) is None
+    wanted = 2.0 ** log2_norm(nodes, s.physical_modes, [x.arrays for x in terms], [1] * 60)
+    assert abs(norm(s) - wanted) < 1e-12 * wanted

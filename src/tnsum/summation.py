@@ -273,9 +273,9 @@ class NetworkSum(Summable):
         for members in groups.values():
             terms: list[Any] = [self._terms[k] for k in members]
             weights = self._joined_weights(members)
-            first = terms[0].astype(dtype)
-            if isinstance(first, Network):
-                first = stack_of([first, *(term.astype(dtype) for term in terms[1:])])
+            if any(term.dtype != dtype for term in terms):
+                terms = [term.astype(dtype) for term in terms]
+            first = stack_of(terms) if isinstance(terms[0], Network) else terms[0]
             # In the arrays' own dtype: not every library multiplies mixed ones.
             found.append((first, _arrays.astype(self.namespace, weights, dtype)))
         return found

@@ -1,5 +1,5 @@
 """Small again: compressing a sum of networks, to a stated error."""
 
-from tnsum.compression._compress import Compression, compress
+from tnsum.compression._compress import Compression, compress, sketched_length
 
-__all__ = ["Compression", "compress"]
+__all__ = ["Compression", "compress", "sketched_length"]

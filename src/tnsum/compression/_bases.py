@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch, Group
@@ -74,7 +75,9 @@ def factors_at(
     ]
 
 
-def direct_bases(xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group]) -> Orthogonal:
+def direct_bases(
+    xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], step: Step = unseen
+) -> Orthogonal:
     """The sum in bases that hold every summand."""
     bases: list[Basis] = []
     reduced: list[list[Array]] = []
@@ -85,6 +88,7 @@ def direct_bases(xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group])
         bases.append(basis)
         reduced.append(columns)
         exponent += taken
+        step()
     core, alone = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
     return Orthogonal(bases, core, exponent, 0.0, alone)
 
@@ -117,6 +121,9 @@ def _orthogonalised(xp: Namespace, factors: Sequence[Factor]) -> tuple[Basis, li
         matrix, triangle = xp.linalg.qr(side_by_side(xp, columns))
         basis = Basis(matrix, basis.rows, n_columns)
         columns = split(xp, triangle.T, factors)
+    if basis.matrix is None and not factors[0].below:
+        # The arrays as they came, which are in range.
+        return basis, columns, 0.0
     columns, exponent = rescaled_together(xp, columns)
     return basis, columns, exponent
 

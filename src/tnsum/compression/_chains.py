@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tnsum._arrays import conj, device_of, on_host, triangle
+from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import FEW, Orthogonal
@@ -61,7 +62,7 @@ def is_path(tree: Sequence[Branch]) -> bool:
     return all(len(branch.children) < 2 for branch in tree)
 
 
-def direct_chain(xp: Namespace, groups: Sequence[Group]) -> Chain:
+def direct_chain(xp: Namespace, groups: Sequence[Group], step: Step = unseen) -> Chain:
     """The sum with the triangles of bases that hold every summand."""
     triangles: list[list[Array]] = []
     taken: list[float] = []
@@ -75,6 +76,7 @@ def direct_chain(xp: Namespace, groups: Sequence[Group]) -> Chain:
         parts, exponent = rescaled_together(xp, parts)
         triangles.append(parts)
         taken.append(exponent)
+        step()
     core, alone = _core(xp, groups, triangles)
     return Chain(groups, triangles, taken, core, sum(taken), 0.0, alone)
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tnsum import _arrays
+from tnsum._progress import Step, shown
 from tnsum._scale import are_in_range, rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.addition import as_sum
@@ -36,13 +37,15 @@ from tnsum.summation import NetworkSum
 from tnsum.topology import Topology, listed, listed_sizes
 
 _METHODS = "auto", "direct", "sketch"
-# Bases up to this size are cheaper to find by QR than by sketching; along a path, and elsewhere.
-_SMALL = {True: 96, False: 64}
+# Bases up to this size are cheaper to find by QR than by sketching.
+_SMALL, _SMALL_OF_PATH = 64, 96
 # Singular values below so many times the noise are noise.
 _NOISE = 4.0
 # The rounding error in units of the noise, times the root of the number of nodes: never, and hardly
 # ever exceeded.
 _ROUNDING = {"bound": 20.0, "estimate": 8.0}
+# A rounding error so many times smaller than the tolerance need not be known better.
+_UNSEEN = 1000.0
 # How many times larger than its estimate what a sketch loses hardly ever is.
 _LOSS = 4.0
 # What is added to an error of which a part is estimated.
@@ -87,6 +90,7 @@ def compress(
     max_rank: int | Mapping[str, int] | None = None,
     method: str = "auto",
     seed: int = 0,
+    progress: bool = False,
 ) -> Compression:
     """A network of small ranks near a sum, with its error.
 
@@ -107,6 +111,9 @@ def compress(
         an estimate. "auto" takes the quicker one.
     seed : int
         Fixes the test tensors, and with them the result.
+    progress : bool
+        Whether to show how far the work is, on the standard error stream: with a bar on a terminal, with
+        a few lines elsewhere.
 
     Notes
     -----
@@ -148,34 +155,83 @@ def compress(
     if method not in _METHODS:
         raise NetworkError(f"method must be one of {listed(_METHODS)}; {method!r} came.")
     groups, exponent = _groups(xp, s, topology, tree)
-    size = _largest_basis(tree, groups)
-    sketched: Orthogonal | None = None
-    if len(tree) > 1 and (
-        method == "sketch" or (method == "auto" and size > _SMALL[is_path(tree)])
-    ):
-        enough = tolerance / (8 * math.sqrt(len(tree) - 1))
-        cap = max(cap for cap in caps if cap) if all(caps) else None
-        most = size // 2 if method == "auto" else None
-        sketched = sketched_bases(xp, tree, groups, enough, cap, precision, seed, most)
-    method = "direct" if sketched is None else "sketch"
-    found: Orthogonal | Chain
-    if is_path(tree):
-        found = direct_chain(xp, groups) if sketched is None else chain_of(xp, sketched)
-    else:
-        found = direct_bases(xp, tree, groups) if sketched is None else sketched
-    alone = found.alone
-    if alone is None:
-        power = 1 if method == "direct" else 2
-        alone = 2.0 ** (log2_of_norms(xp, tree, groups, power) - found.exponent)
-    noise = precision * max(alone, float(xp.linalg.vector_norm(found.core)))
-    kind = "bound" if method == "direct" else "estimate"
-    rounding = _ROUNDING[kind] * math.sqrt(len(tree)) * noise
-    arrays, error = _truncated(xp, tree, found, tolerance, caps, noise, rounding)
+    title = f"Compressing {s.n_summands} summands"
+    with shown(title, len(tree) + 1, progress) as step:
+        found, kind = _reduced(xp, tree, groups, tolerance, caps, precision, method, seed, step)
+        noise = precision * _alone(xp, tree, groups, found, kind, tolerance / precision)
+        arrays, error = _truncated(xp, tree, found, tolerance, caps, noise, kind)
+        step()
     if arrays is None:
         network = _zero(xp, s, topology)
     else:
         network = _network(xp, s, topology, tree, _scaled(arrays, found.exponent + exponent))
-    return Compression(network, error, kind, method)
+    return Compression(network, error, kind, "direct" if kind == "bound" else "sketch")
+
+
+def sketched_length(s: NetworkSum) -> tuple[Array, float] | None:
+    """The norm of a sum of trees and a power of two beside it, or None if its ranks are large."""
+    xp, topology = s.namespace, s.topology.joined
+    precision = float(xp.finfo(_arrays.real_dtype(xp, s.dtype)).eps)
+    tree = branches_of(topology)
+    groups, exponent = _groups(xp, s, topology, tree)
+    most = min(_WIDEST, _largest_basis(tree, groups) // 2)
+    found = sketched_bases(xp, tree, groups, 0.0, None, precision, 0, most)
+    return None if found is None else (xp.linalg.vector_norm(found.core), exponent + found.exponent)
+
+
+# The widest sketch that is quicker than the other ways to a norm.
+_WIDEST = 200
+
+
+def _reduced(
+    xp: Namespace,
+    tree: Sequence[Branch],
+    groups: Sequence[Group],
+    tolerance: float,
+    caps: Sequence[int | None],
+    precision: float,
+    method: str,
+    seed: int,
+    step: Step,
+) -> tuple[Orthogonal | Chain, str]:
+    """The sum in orthonormal bases of its branches, and what kind of error that allows."""
+    sketched: Orthogonal | None = None
+    size = _largest_basis(tree, groups)
+    many = size > (_SMALL_OF_PATH if is_path(tree) else _SMALL)
+    if len(tree) > 1 and (method == "sketch" or (method == "auto" and many)):
+        enough = tolerance / (8 * math.sqrt(len(tree) - 1))
+        cap = max(cap for cap in caps if cap) if all(caps) else None
+        # A sketch that is nearly as wide as the sum is no gain.
+        most = size // 2 if method == "auto" else None
+        sketched = sketched_bases(xp, tree, groups, enough, cap, precision, seed, most, step)
+    if sketched is not None:
+        return (chain_of(xp, sketched) if is_path(tree) else sketched), "estimate"
+    step()
+    if is_path(tree):
+        return direct_chain(xp, groups, step), "bound"
+    return direct_bases(xp, tree, groups, step), "bound"
+
+
+def _alone(
+    xp: Namespace,
+    tree: Sequence[Branch],
+    groups: Sequence[Group],
+    found: Orthogonal | Chain,
+    kind: str,
+    digits: float,
+) -> float:
+    """The norms of all summands added, in the scale of what was found; in quadrature, for an estimate.
+
+    `digits` is the tolerance in units of machine precision: what is far below it need not be exact.
+    """
+    size = float(xp.linalg.vector_norm(found.core))
+    alone = found.alone
+    if alone is None:
+        unseen = size * digits / (_UNSEEN * _ROUNDING[kind] * math.sqrt(len(tree)))
+        enough = (math.log2(unseen) if unseen else -math.inf) + found.exponent
+        power = 1 if kind == "bound" else 2
+        alone = 2.0 ** (log2_of_norms(xp, tree, groups, power, enough) - found.exponent)
+    return max(alone, size)
 
 
 def _truncated(
@@ -185,10 +241,11 @@ def _truncated(
     tolerance: float,
     caps: Sequence[int | None],
     noise: float,
-    rounding: float,
+    kind: str,
 ) -> tuple[list[Array] | None, float]:
     """The truncated arrays, or None if there is nothing but noise, and the relative error."""
     size = float(xp.linalg.vector_norm(found.core))
+    rounding = _ROUNDING[kind] * math.sqrt(len(tree)) * noise
     if size <= rounding:
         return None, 1.0
     rounding /= size

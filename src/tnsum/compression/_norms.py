@@ -14,17 +14,37 @@ from tnsum.compression._products import absorbed
 
 
 def log2_of_norms(
-    xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], power: int
+    xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], power: int, enough: float
 ) -> float:
     """The log2 of all summands' norms added, or of the root of their powers added.
 
-    None is left out: it may be the largest.
+    It may be larger, if it is at most `enough`: then the product of its nodes' norms, which bounds that
+    of a tree, stands for the norm of each summand. None is left out: it may be the largest.
     """
-    logs = np.concatenate([_log2_norms(xp, tree, group) for group in groups])
-    top = float(np.max(logs))
+    bound = _added([_log2_bounds(xp, group) for group in groups], power)
+    if bound <= enough:
+        return bound
+    return _added([_log2_norms(xp, tree, group) for group in groups], power)
+
+
+def _added(logs: Sequence[Array], power: int) -> float:
+    """The log2 of the root of powers added, from the log2 of each."""
+    joined = np.concatenate(logs)
+    top = float(np.max(joined))
     if not np.isfinite(top):
         return top
-    return top + float(np.log2(np.sum(2.0 ** (power * (logs - top))))) / power
+    return top + float(np.log2(np.sum(2.0 ** (power * (joined - top))))) / power
+
+
+def _log2_bounds(xp: Namespace, group: Group) -> Array:
+    """The log2 of the product of the norms of each summand's nodes."""
+    total: Array = 0.0
+    for array in group:
+        flat = xp.reshape(array, (array.shape[0], -1))
+        squares = np.abs(np.asarray(on_host(xp.vecdot(flat, flat)))).astype(float)
+        with np.errstate(divide="ignore"):
+            total = total + np.log2(squares) / 2
+    return total
 
 
 def _log2_norms(xp: Namespace, tree: Sequence[Branch], group: Group) -> Array:

@@ -96,14 +96,23 @@ class Factor:
 
     def total(self) -> Array:
         """The sum of T_v over m where the rank up is one: that is the root. Its shape is `rows`."""
-        xp = self.xp
+        xp, n_below = self.xp, len(self.below)
         if not self.below:
             return xp.sum(self.array, axis=0)[..., 0]
-        total = None
-        for array, first, _ in self._pieces(1):
-            found = summed(xp, first, array)
-            total = found if total is None else total + found
-        return xp.reshape(total, self.rows)
+        per_summand = self.array.shape[1] * math.prod(self.rows[1:])
+        totals = []
+        for piece in pieces_of(self.array, per_summand):
+            array = self.array[piece, ...]
+            # The last axis is multiplied, and what comes of it stays there: nothing large is moved.
+            for k in range(n_below - 1, 0, -1):
+                array = moved(xp, array, k + 1, array.ndim - 1)
+                m, *shape, rank = array.shape
+                product = xp.matmul(xp.reshape(array, (m, -1, rank)), self.below[k][piece, ...])
+                array = xp.reshape(product, (m, *shape, -1))
+            totals.append(summed(xp, self.below[0][piece, ...], array))
+        first, *others, n = self.rows
+        total = xp.reshape(total_of(totals), (first, n, *reversed(others)))
+        return xp.permute_dims(total, (0, *range(n_below, 1, -1), 1))
 
     def _pieces(self, width: int) -> Iterator[tuple[Array, Array, slice]]:
         """Some summands at a time: A_v with all children but the first absorbed, as

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnsum._arrays import conj, on_host
+from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import (
@@ -32,6 +33,8 @@ from tnsum.compression._test_tensors import BLOCK, TestTensors
 # Test columns that no basis sees.
 TESTS = 16
 _FIRST_WIDTH = 24
+# What is lost of the sum to rounding, in units of machine precision.
+_NOISE = 16.0
 # Fewer rows than that are kept as they are.
 _FEW_ROWS = 32
 
@@ -45,6 +48,7 @@ def sketched_bases(
     precision: float,
     seed: Any,
     give_up: int | None = None,
+    step: Step = unseen,
 ) -> Orthogonal | None:
     """The sum in bases that lose at most about `enough` of it at each branch, relative to its norm.
 
@@ -53,6 +57,7 @@ def sketched_bases(
     """
     most = math.inf if cap is None else 2 * cap + 2 * BLOCK
     sketch = _Sketch(xp, TestTensors(xp, tree, groups, seed), enough, most, precision)
+    step()
     bases: list[Basis] = []
     reduced: list[list[Array]] = []
     lost, exponent = 0.0, 0.0
@@ -71,6 +76,7 @@ def sketched_bases(
         bases.append(basis)
         reduced.append(columns)
         exponent += taken
+        step()
     core, _ = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
     return Orthogonal(bases, core, exponent, math.sqrt(lost))
 
@@ -86,8 +92,8 @@ class _Sketch:
         self.width = _rounded_up(width)
         self._outside = tests.outside(TESTS + self.width)
         # What is below the noise of the sum cannot be lost.
-        noise = precision * tests.cancellation(self._outside[0])
-        self._enough = max(enough, 4 * noise) if enough or most == math.inf else 0.0
+        noise = precision * max(1.0, tests.cancellation(self._outside[0]))
+        self._enough = max(enough, _NOISE * noise) if enough or most == math.inf else 0.0
 
     def basis(self, factors: Sequence[Factor], v: int) -> tuple[Array, float]:
         """An orthonormal basis of branch v, and what it loses of the sum, relative to its norm."""

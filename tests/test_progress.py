@@ -1,0 +1,48 @@
+"""Progress: nothing unless asked for, a bar on a terminal, a few lines elsewhere."""
+
+import numpy as np
+import pytest
+
+import tnsum
+from tnsum import _progress, compress
+
+TRAIN = tnsum.tensor_train([np.ones((1, 9, 3)), *[np.ones((3, 9, 3))] * 18, np.ones((3, 9, 1))])
+TREE = tnsum.tucker(np.ones((2, 2, 2)), [np.ones((40, 2))] * 3)
+SUMS = {"train": TRAIN + 2 * TRAIN, "tree": TREE + TREE}
+
+
+def test_nothing_is_printed_unless_asked_for(capfd: pytest.CaptureFixture[str]) -> None:
+    compress(SUMS["train"])
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("method", ["direct", "sketch"])
+@pytest.mark.parametrize("kind", SUMS)
+def test_lines_off_a_terminal(kind: str, method: str, capfd: pytest.CaptureFixture[str]) -> None:
+    compress(SUMS[kind], method=method, progress=True)
+    out, err = capfd.readouterr()
+    n = len(SUMS[kind].topology.nodes) + 1
+    lines = err.splitlines()
+    assert out == ""
+    assert 1 < len(lines) <= 10
+    assert lines[-1] == f"Compressing 2 summands: {n} of {n} steps"
+
+
+def test_a_bar_on_a_terminal(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    compress(SUMS["train"], progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "Compressing 2 summands" in err
+    assert "━" in err
+    assert "steps" not in err
+
+
+def test_more_steps_than_were_thought_of_do_no_harm(capfd: pytest.CaptureFixture[str]) -> None:
+    with _progress.shown("Work", 2, True) as step:
+        for _ in range(5):
+            step()
+    assert capfd.readouterr().err == "Work: 1 of 2 steps\nWork: 2 of 2 steps\n"
