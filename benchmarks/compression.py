@@ -7,21 +7,20 @@ that misses its tolerance ends the run. See trains.py for sums of tensor trains 
 libraries to them, star_and_tree.py for Tucker networks and binary trees.
 """
 
-from pathlib import Path
 from typing import Any
 
-from measure import Report, Work, gemm_rate, in_seconds, interleaved, run, slope, with_peak_memory  # isort: skip - threads
+import measure  # isort: skip - threads are set before NumPy is imported
 
 import numpy as np
 
 import tnsum
+from measure import ROOT, Report, Work, gemm_rate, in_seconds, interleaved, slope, with_peak_memory
 from star_and_tree import binary_trees, small_stars, stars
 from trains import Route, dictionary_sum, of_quimb, of_teneva, of_torch, ours, relative_error
 
 PACKAGES = ("tnsum", "numpy", "quimb", "teneva", "torchTT", "tntorch", "torch", "tensorly")
 LOW_RANK, DECAYING = (20, 1.0, "low rank"), (60, 0.7, "decaying")
 LIBRARIES = ("teneva", "torchTT", "tntorch", "quimb")
-FOLDER = Path(__file__).parent
 
 
 def best_routes(times: dict[str, float], met: set[str]) -> dict[str, str]:
@@ -198,7 +197,7 @@ def plot(rows: list[Any]) -> None:
         axis.set_xlabel("summands M")
         axis.set_ylabel(label)
         axis.legend(frameon=False)
-    figure.savefig(FOLDER / "growth.svg", metadata={"Date": None})
+    figure.savefig(ROOT / "benchmarks" / "growth.svg", metadata={"Date": None})
 
 
 def distance_from_peak(report: Report, quick: bool) -> None:
@@ -263,4 +262,4 @@ PARTS = (
 )  # fmt: skip
 
 if __name__ == "__main__":
-    run(PARTS, "Compressed sums, side by side", PACKAGES, __doc__)
+    measure.run(PARTS, "Compressed sums, side by side", PACKAGES, __doc__)

@@ -1,6 +1,6 @@
 """Timing side by side, memory, and tables: what the benchmarks share.
 
-Import this before NumPy: one BLAS thread is asked for here.
+Import this before NumPy: one BLAS thread is asked for here, and the oracles of the tests are found.
 """
 
 import argparse
@@ -22,6 +22,8 @@ for _name in ("OPENBLAS", "OMP", "MKL", "NUMEXPR", "VECLIB"):
 import numpy as np  # noqa: E402 - the number of threads is read when NumPy is imported
 
 Work = Callable[[], Any]
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
 
 
 def interleaved(

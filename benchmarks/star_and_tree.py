@@ -1,8 +1,6 @@
 """Sums of Tucker networks and of binary trees whose result is known, ours and others'."""
 
-import sys
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 from measure import Report, Work, gemm_rate, in_seconds, interleaved  # isort: skip - threads
@@ -13,9 +11,7 @@ import tensorly
 from tensorly.decomposition import tucker as tensorly_tucker
 
 import tnsum
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from compression_cases import binary_tree, log2_norm  # isort: skip - the oracle of the tests
+from compression_cases import binary_tree, log2_norm
 
 TOLERANCE = 1e-6
 

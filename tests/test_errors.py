@@ -431,10 +431,21 @@ ARRAYS: list[Row] = [
      f"Node 'A' must be {LIBRARY}; MaskedSubclass came. {CONVERT}"),
 ]  # fmt: skip
 
+one = Network({"A": (np.ones(2), ("i",))})
+TOLERANCES: list[Row] = [
+    (lambda: tnsum.compress(one, tolerance="small"), NetworkError,
+     "tolerance must be a number; str came."),
+    (lambda: tnsum.compress(one, tolerance=1.5), NetworkError,
+     "tolerance must be at least 0 and less than 1; 1.5 came."),
+    (lambda: tnsum.compress(one, tolerance=1e-17), NetworkError,
+     "tolerance must be at least 8.9e-16, which float64 can hold; 1e-17 came. Use a wider dtype, or "
+     "no tolerance: then nothing is lost but rounding."),
+]  # fmt: skip
+
 TABLES = {
     "arrays": ARRAYS,
     "topology": TOPOLOGY, "network": NETWORK, "stack": STACKS, "sum": SUMS, "memory": MEMORY,
-    "formats": FORMATS, "multilinear": MULTILINEAR,
+    "formats": FORMATS, "multilinear": MULTILINEAR, "tolerances": TOLERANCES,
 }  # fmt: skip
 ROWS = [pytest.param(*row, id=f"{name}{k}") for name, rows in TABLES.items()
         for k, row in enumerate(rows)]  # fmt: skip

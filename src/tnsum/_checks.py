@@ -1,5 +1,6 @@
 """Checks of what a user hands over when a network is built or sliced."""
 
+import numbers
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tnsum import _arrays
-from tnsum._typing import Array, NodeArrays
+from tnsum._typing import Array, DType, NodeArrays
 from tnsum.errors import ModeError, NetworkError
 from tnsum.topology import Topology, listed
 
@@ -116,3 +117,21 @@ def _is_integer(index: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def checked_tolerance(tolerance: Any, least: float, dtype: DType) -> float:
+    """A tolerance that a dtype can hold; zero for none."""
+    if tolerance is None:
+        return 0.0
+    if isinstance(tolerance, bool) or not isinstance(tolerance, numbers.Real):
+        raise NetworkError(f"tolerance must be a number; {type(tolerance).__name__} came.")
+    wanted = float(tolerance)
+    if not 0 <= wanted < 1:
+        raise NetworkError(f"tolerance must be at least 0 and less than 1; {tolerance} came.")
+    if 0 < wanted < least:
+        raise NetworkError(
+            f"tolerance must be at least {least:.1e}, which {_arrays.dtype_name(dtype)} can "
+            f"hold; {tolerance} came. Use a wider dtype, or no tolerance: then nothing is lost but "
+            f"rounding."
+        )
+    return wanted

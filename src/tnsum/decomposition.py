@@ -15,12 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tnsum import _arrays
-from tnsum._checks import MOST_AXES
+from tnsum._checks import MOST_AXES, checked_tolerance
 from tnsum._leading import by_gram, by_svd
 from tnsum._scale import rescaled_each, unscaled
 from tnsum._tree_bases import Tree, decomposed, tree_of
 from tnsum._typing import Array, Namespace
-from tnsum.compression._compress import _checked_tolerance
 from tnsum.contraction import piece_size
 from tnsum.errors import ModeError, NetworkError
 from tnsum.network import Network, NetworkStack
@@ -112,7 +111,7 @@ def decompose(
     _check_method(method, tree)
     precision = float(xp.finfo(_arrays.real_dtype(xp, array.dtype)).eps)
     rounding = _ROUNDING * math.sqrt(len(tree.nodes)) * precision
-    allowed = _checked_tolerance(tolerance, rounding / 2, array) or 2 * rounding
+    allowed = checked_tolerance(tolerance, 2 * rounding, array.dtype) or 2 * rounding
     wanted = _checked_ranks(ranks, tree.topology)
     most = _largest_ranks(tree, array.shape, wanted, _are_many(ranks))
     fixed = wanted if tolerance is None else {}

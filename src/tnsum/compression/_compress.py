@@ -16,25 +16,24 @@ import math
 import numbers
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from tnsum import _arrays
+from tnsum._checks import checked_tolerance
 from tnsum._progress import Step, shown
-from tnsum._scale import are_in_range, rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.addition import as_sum
 from tnsum.compression._bases import Orthogonal, direct_bases
-from tnsum.compression._branches import Branch, Group, branches_of, group_of, node_array
+from tnsum.compression._branches import Branch, Group, branches_of
 from tnsum.compression._chains import Chain, chain_of, direct_chain, is_path, truncated_chain
+from tnsum.compression._conversion import groups_of, largest_basis, network_of, scaled, zero_network
 from tnsum.compression._norms import log2_of_norms
+from tnsum.compression._result import Compression
 from tnsum.compression._sketch import sketched_bases
 from tnsum.compression._truncation import truncated
 from tnsum.errors import ModeError, NetworkError, TopologyError
-from tnsum.network import Network, NetworkStack
-from tnsum.orthogonal import balanced
+from tnsum.network import Network
 from tnsum.summation import NetworkSum
-from tnsum.topology import Topology, listed, listed_sizes
+from tnsum.topology import Topology, listed
 
 _METHODS = "auto", "direct", "sketch"
 # Bases up to this size are cheaper to find by QR than by sketching.
@@ -50,38 +49,6 @@ _UNSEEN = 1000.0
 _LOSS = 4.0
 # What is added to an error of which a part is estimated.
 _MARGIN = 1.001
-
-
-@dataclass(frozen=True)
-class Compression:
-    """A compressed network, and how far it is from what was compressed.
-
-    Attributes
-    ----------
-    network : Network
-    error : float
-        Relative to the norm of what was compressed, rounding included.
-    error_kind : str
-        "bound": the error is not larger. "estimate": it hardly ever is.
-    method : str
-        "direct" or "sketch".
-    """
-
-    network: Network
-    error: float
-    error_kind: str
-    method: str
-
-    @property
-    def ranks(self) -> Mapping[str, int]:
-        """The rank of each contraction mode."""
-        return self.network.ranks
-
-    def __repr__(self) -> str:
-        return (
-            f"Compression to ranks {listed_sizes(self.ranks)}, error {self.error:.1e} "
-            f"({self.error_kind}), {self.method}"
-        )
 
 
 def compress(
@@ -149,12 +116,12 @@ def compress(
     _check_tree(topology)
     xp = s.namespace
     precision = float(xp.finfo(_arrays.real_dtype(xp, s.dtype)).eps)
-    tolerance = _checked_tolerance(tolerance, precision, s)
+    tolerance = checked_tolerance(tolerance, 4 * precision, s.dtype)
     tree = branches_of(topology)
-    caps = _checked_ranks(max_rank, tree, topology)
+    caps = checked_ranks(max_rank, tree, topology)
     if method not in _METHODS:
         raise NetworkError(f"method must be one of {listed(_METHODS)}; {method!r} came.")
-    groups, exponent = _groups(xp, s, topology, tree)
+    groups, exponent = groups_of(xp, s, topology, tree)
     title = f"Compressing {s.n_summands} summands"
     with shown(title, len(tree) + 1, progress) as step:
         found, kind = _reduced(xp, tree, groups, tolerance, caps, precision, method, seed, step)
@@ -162,9 +129,9 @@ def compress(
         arrays, error = _truncated(xp, tree, found, tolerance, caps, noise, kind)
         step()
     if arrays is None:
-        network = _zero(xp, s, topology)
+        network = zero_network(xp, s, topology)
     else:
-        network = _network(xp, s, topology, tree, _scaled(arrays, found.exponent + exponent))
+        network = network_of(xp, s, topology, tree, scaled(arrays, found.exponent + exponent))
     return Compression(network, error, kind, "direct" if kind == "bound" else "sketch")
 
 
@@ -173,8 +140,8 @@ def sketched_length(s: NetworkSum) -> tuple[Array, float] | None:
     xp, topology = s.namespace, s.topology.joined
     precision = float(xp.finfo(_arrays.real_dtype(xp, s.dtype)).eps)
     tree = branches_of(topology)
-    groups, exponent = _groups(xp, s, topology, tree)
-    most = min(_WIDEST, _largest_basis(tree, groups) // 2)
+    groups, exponent = groups_of(xp, s, topology, tree)
+    most = min(_WIDEST, largest_basis(tree, groups) // 2)
     found = sketched_bases(xp, tree, groups, 0.0, None, precision, 0, most)
     return None if found is None else (xp.linalg.vector_norm(found.core), exponent + found.exponent)
 
@@ -196,7 +163,7 @@ def _reduced(
 ) -> tuple[Orthogonal | Chain, str]:
     """The sum in orthonormal bases of its branches, and what kind of error that allows."""
     sketched: Orthogonal | None = None
-    size = _largest_basis(tree, groups)
+    size = largest_basis(tree, groups)
     many = size > (_SMALL_OF_PATH if is_path(tree) else _SMALL)
     if len(tree) > 1 and (method == "sketch" or (method == "auto" and many)):
         enough = tolerance / (8 * math.sqrt(len(tree) - 1))
@@ -280,24 +247,7 @@ def _check_tree(topology: Topology) -> None:
         )
 
 
-def _checked_tolerance(tolerance: Any, precision: float, s: NetworkSum) -> float:
-    if tolerance is None:
-        return 0.0
-    if isinstance(tolerance, bool) or not isinstance(tolerance, numbers.Real):
-        raise NetworkError(f"tolerance must be a number; {type(tolerance).__name__} came.")
-    wanted = float(tolerance)
-    if not 0 <= wanted < 1:
-        raise NetworkError(f"tolerance must be at least 0 and less than 1; {tolerance} came.")
-    if 0 < wanted < 4 * precision:
-        raise NetworkError(
-            f"tolerance must be at least {4 * precision:.1e}, which {_arrays.dtype_name(s.dtype)} can "
-            f"hold; {tolerance} came. Use a wider dtype, or no tolerance: then nothing is lost but "
-            f"rounding."
-        )
-    return wanted
-
-
-def _checked_ranks(
+def checked_ranks(
     max_rank: int | Mapping[str, int] | None, tree: Sequence[Branch], topology: Topology
 ) -> list[int | None]:
     """The largest rank up of each branch."""
@@ -312,93 +262,3 @@ def _checked_ranks(
         if rank is not None and (not is_integer or rank < 1):
             raise ModeError(f"max_rank must be a positive integer; {rank!r} came.")
     return [ranks.get(str(branch.up)) for branch in tree[:-1]]
-
-
-# the sum along the branches, and back
-
-
-def _groups(
-    xp: Namespace, s: NetworkSum, topology: Topology, tree: Sequence[Branch]
-) -> tuple[list[Group], float]:
-    """The summands in groups of equal ranks, and the power of two that was taken out of all."""
-    pairs = s._grouped(s.dtype)
-    exponent: Array = 0.0
-    arrays = [array for stack, _ in pairs for array in stack.arrays.values()]
-    if not are_in_range(arrays, _RANGE):
-        _check_finite(xp, arrays)
-        pairs, exponent = balanced(xp, pairs)
-    _check_finite(xp, [weights for _, weights in pairs])
-    all_weights, taken = rescaled_together(xp, [weights for _, weights in pairs])
-    found = []
-    for (stack, _), weights in zip(pairs, all_weights, strict=True):
-        if topology is not s.topology:
-            stack = _joined(xp, stack, topology)
-        found.append(group_of(xp, tree, stack, weights))
-    return found, float(exponent) + taken
-
-
-# The powers of two that all nodes together may have without being balanced.
-_RANGE = 60.0
-
-
-def _check_finite(xp: Namespace, arrays: Sequence[Array]) -> None:
-    if not all(bool(xp.all(xp.isfinite(array))) for array in arrays):
-        raise NetworkError("The entries and weights of all summands must be finite; some are not.")
-
-
-def _joined(xp: Namespace, stack: NetworkStack, topology: Topology) -> NetworkStack:
-    """A stack with modes of rank one that join its components."""
-    arrays = {}
-    for name, array in stack.arrays.items():
-        n_new = len(topology.nodes[name]) + 1 - array.ndim
-        arrays[name] = xp.reshape(array, (*array.shape, *(1,) * n_new))
-    return NetworkStack._unchecked(topology, arrays)
-
-
-def _largest_basis(tree: Sequence[Branch], groups: Sequence[Group]) -> int:
-    """The largest basis that QR would find."""
-    sizes: list[int] = []
-    for v, branch in enumerate(tree[:-1]):
-        n_rows = math.prod(sizes[c] for c in branch.children) * groups[0][v].shape[-2]
-        n_columns = sum(group[v].shape[0] * group[v].shape[-1] for group in groups)
-        sizes.append(min(n_rows, n_columns))
-    return max(sizes, default=1)
-
-
-def _scaled(arrays: list[Array], exponent: float) -> list[Array]:
-    """The arrays times two to the exponent: at the root, or spread over all if it is large."""
-    whole, n = int(exponent), len(arrays)
-    parts = [whole * (k + 1) // n - whole * k // n for k in range(n)]
-    if abs(whole) <= _MOST_AT_ROOT:
-        parts = [0] * (n - 1) + [whole]
-    return [a * 2.0**part if part else a for a, part in zip(arrays, parts, strict=True)]
-
-
-# Powers of two that one node may take.
-_MOST_AT_ROOT = 20
-
-
-def _network(
-    xp: Namespace,
-    s: NetworkSum,
-    topology: Topology,
-    tree: Sequence[Branch],
-    arrays: Sequence[Array],
-) -> Network:
-    sizes = dict(zip(s.physical_modes, s.shape, strict=True))
-    held = {branch.name: (branch, array) for branch, array in zip(tree, arrays, strict=True)}
-    return Network._unchecked(
-        topology,
-        {name: node_array(xp, *held[name], modes, sizes) for name, modes in topology.nodes.items()},
-    )
-
-
-def _zero(xp: Namespace, s: NetworkSum, topology: Topology) -> Network:
-    """The network of zero, of rank one."""
-    sizes = dict(zip(s.physical_modes, s.shape, strict=True))
-    device = _arrays.device_of(s._some_array)
-    arrays = {}
-    for name, modes in topology.nodes.items():
-        shape = tuple(sizes.get(mode, 1) for mode in modes)
-        arrays[name] = xp.zeros(shape, dtype=s.dtype, device=device)
-    return Network._unchecked(topology, arrays)

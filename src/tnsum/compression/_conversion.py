@@ -1,0 +1,103 @@
+"""A lazy sum along the branches of a tree, and arrays along them as a network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tnsum import _arrays
+from tnsum._scale import are_in_range, rescaled_together
+from tnsum._typing import Array, Namespace
+from tnsum.compression._branches import Branch, Group, group_of, node_array
+from tnsum.errors import NetworkError
+from tnsum.network import Network, NetworkStack
+from tnsum.orthogonal import balanced
+from tnsum.summation import NetworkSum
+from tnsum.topology import Topology
+
+
+def groups_of(
+    xp: Namespace, s: NetworkSum, topology: Topology, tree: Sequence[Branch]
+) -> tuple[list[Group], float]:
+    """The summands in groups of equal ranks, and the power of two that was taken out of all."""
+    pairs = s._grouped(s.dtype)
+    exponent: Array = 0.0
+    arrays = [array for stack, _ in pairs for array in stack.arrays.values()]
+    if not are_in_range(arrays, _RANGE):
+        check_finite(xp, arrays)
+        pairs, exponent = balanced(xp, pairs)
+    check_finite(xp, [weights for _, weights in pairs])
+    all_weights, taken = rescaled_together(xp, [weights for _, weights in pairs])
+    found = []
+    for (stack, _), weights in zip(pairs, all_weights, strict=True):
+        if topology is not s.topology:
+            stack = joined_stack(xp, stack, topology)
+        found.append(group_of(xp, tree, stack, weights))
+    return found, float(exponent) + taken
+
+
+# The powers of two that all nodes together may have without being balanced.
+_RANGE = 60.0
+
+
+def check_finite(xp: Namespace, arrays: Sequence[Array]) -> None:
+    if not all(bool(xp.all(xp.isfinite(array))) for array in arrays):
+        raise NetworkError("The entries and weights of all summands must be finite; some are not.")
+
+
+def joined_stack(xp: Namespace, stack: NetworkStack, topology: Topology) -> NetworkStack:
+    """A stack with modes of rank one that join its components."""
+    arrays = {}
+    for name, array in stack.arrays.items():
+        n_new = len(topology.nodes[name]) + 1 - array.ndim
+        arrays[name] = xp.reshape(array, (*array.shape, *(1,) * n_new))
+    return NetworkStack._unchecked(topology, arrays)
+
+
+def largest_basis(tree: Sequence[Branch], groups: Sequence[Group]) -> int:
+    """The largest basis that QR would find."""
+    sizes: list[int] = []
+    for v, branch in enumerate(tree[:-1]):
+        n_rows = math.prod(sizes[c] for c in branch.children) * groups[0][v].shape[-2]
+        n_columns = sum(group[v].shape[0] * group[v].shape[-1] for group in groups)
+        sizes.append(min(n_rows, n_columns))
+    return max(sizes, default=1)
+
+
+def scaled(arrays: list[Array], exponent: float) -> list[Array]:
+    """The arrays times two to the exponent: at the root, or spread over all if it is large."""
+    whole, n = int(exponent), len(arrays)
+    parts = [whole * (k + 1) // n - whole * k // n for k in range(n)]
+    if abs(whole) <= _MOST_AT_ROOT:
+        parts = [0] * (n - 1) + [whole]
+    return [a * 2.0**part if part else a for a, part in zip(arrays, parts, strict=True)]
+
+
+# Powers of two that one node may take.
+_MOST_AT_ROOT = 20
+
+
+def network_of(
+    xp: Namespace,
+    s: NetworkSum,
+    topology: Topology,
+    tree: Sequence[Branch],
+    arrays: Sequence[Array],
+) -> Network:
+    sizes = dict(zip(s.physical_modes, s.shape, strict=True))
+    held = {branch.name: (branch, array) for branch, array in zip(tree, arrays, strict=True)}
+    return Network._unchecked(
+        topology,
+        {name: node_array(xp, *held[name], modes, sizes) for name, modes in topology.nodes.items()},
+    )
+
+
+def zero_network(xp: Namespace, s: NetworkSum, topology: Topology) -> Network:
+    """The network of zero, of rank one."""
+    sizes = dict(zip(s.physical_modes, s.shape, strict=True))
+    device = _arrays.device_of(s._some_array)
+    arrays = {}
+    for name, modes in topology.nodes.items():
+        shape = tuple(sizes.get(mode, 1) for mode in modes)
+        arrays[name] = xp.zeros(shape, dtype=s.dtype, device=device)
+    return Network._unchecked(topology, arrays)
