@@ -34,6 +34,9 @@ format: $(VENV)/lint.done
 bench: $(VENV)/bench.done
 	$(BIN)/python benchmarks/sums.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/storage.py --write benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/compression.py --write benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/loops.py --write benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/calibration.py --write benchmarks/RESULTS.md
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -546,8 +546,13 @@ def test_compression_says_what_was_done() -> None:
 TRAIN = Network.from_einsum("ir,rj->ij", np.eye(3), np.eye(3))
 SINGLE = TRAIN.astype("float32")
 NOT_A_TREE = (
-    "compress needs a tree, in which each contraction mode joins two nodes and no two ways lead from "
-    "one node to another; a network with {} nodes and {} contraction modes that is none came."
+    "Methods 'direct' and 'sketch' need a tree, in which each contraction mode joins two nodes and no "
+    "two ways lead from one node to another; a network with {} nodes and {} contraction modes that is none "
+    "came. Take 'fit'."
+)
+NO_RANKS = (
+    "max_rank must be given where a network is fitted: it is not a tree, or the method is 'fit', and no "
+    "tolerance tells how large its ranks must be."
 )
 ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: compress(np.ones(3)), NetworkError,  # type: ignore[arg-type]
@@ -581,14 +586,18 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "max_rank must be a positive integer; -1 came."),
     (lambda: compress(TRAIN, max_rank={"i": 2}), ModeError,
      "max_rank must name contraction modes of ('r',); 'i' came."),
-    (lambda: compress(TRAIN, method="fit"), NetworkError,
-     "method must be one of ('auto', 'direct', 'sketch'); 'fit' came."),
+    (lambda: compress(TRAIN, method="qr"), NetworkError,
+     "method must be one of ('auto', 'direct', 'sketch', 'fit'); 'qr' came."),
     (lambda: compress(math.nan * TRAIN), NetworkError,
      "The entries and weights of all summands must be finite; some are not."),
     (lambda: compress(TRAIN + Network.from_einsum("ir,rj->ij", np.full((3, 3), np.inf), np.eye(3))),
      NetworkError, "The entries and weights of all summands must be finite; some are not."),
-    (lambda: compress(network(BY_NAME["ring4"], arrays(BY_NAME["ring4"], 0))), TopologyError,
-     NOT_A_TREE.format(4, 4)),
+    (lambda: compress(network(BY_NAME["ring4"], arrays(BY_NAME["ring4"], 0)), method="direct"),
+     TopologyError, NOT_A_TREE.format(4, 4)),
+    (lambda: compress(TRAIN, 1e-3, method="fit"), ModeError, NO_RANKS),
+    (lambda: compress(1e300 * scaled(TRAIN, 1e300)),
+     NetworkError, "The norm of the sum must be such that 2 nodes of float64 can hold it; it is about "
+     "2**2991. Take other weights."),
 ]  # fmt: skip
 
 
@@ -609,11 +618,33 @@ def test_every_raise_is_in_the_table() -> None:
 @named(NOT_TREES)
 def test_only_trees_are_compressed(case: Case) -> None:
     x = network(case, arrays(case, 0))
-    with pytest.raises(TopologyError, match="compress needs a tree") as raised:
-        compress(x)
     joined = x.topology.joined
     modes = len(joined.contraction_modes)
-    assert str(raised.value) == NOT_A_TREE.format(len(joined.nodes), modes)
+    for method in ("direct", "sketch"):
+        with pytest.raises(TopologyError) as raised:
+            compress(x, max_rank=2, method=method)
+        assert str(raised.value) == NOT_A_TREE.format(len(joined.nodes), modes)
+    with pytest.raises(ModeError) as missing:
+        compress(x, 1e-3)
+    assert str(missing.value) == NO_RANKS
+
+
+@named([case for case in NOT_TREES if case.order <= 16])
+def test_all_others_are_fitted(case: Case) -> None:
+    x = network(case, arrays(case, 0))
+    cap = max(x.ranks.values(), default=1)
+    c = compress(x + 2 * x, max_rank=cap)
+    assert (c.method, c.error_kind) == ("fit", "estimate")
+    assert c.error < 1e-3
+    assert all(rank <= cap for rank in c.ranks.values())
+    assert dense_error(x + 2 * x, c) <= c.error
+
+
+def test_a_tree_may_be_fitted_too() -> None:
+    x = tnsum.random_network(TRAIN.topology, {**TRAIN.sizes})
+    c = compress(x + x, max_rank=max(x.ranks.values()), method="fit")
+    assert c.method == "fit"
+    assert dense_error(x + x, c) <= c.error < 1e-6
 
 
 def test_the_table_has_trees_of_every_kind() -> None:

@@ -419,7 +419,7 @@ MULTILINEAR: list[Row] = [
 
 # Files have so many ways of being wrong that they have a table of their own; so has decompose.
 OWN_TABLE = (
-    "_packing", "_replacing", "_tensor_files", "_unpacking", "storage",
+    "_accumulator_files", "_packing", "_replacing", "_tensor_files", "_unpacking", "storage",
     "_tree_bases", "decomposition",
 )  # fmt: skip
 ARRAYS: list[Row] = [
@@ -432,6 +432,7 @@ ARRAYS: list[Row] = [
 ]  # fmt: skip
 
 one = Network({"A": (np.ones(2), ("i",))})
+two = Network.from_einsum("ir,rj->ij", np.ones((2, 2)), np.ones((2, 2)))
 TOLERANCES: list[Row] = [
     (lambda: tnsum.compress(one, tolerance="small"), NetworkError,
      "tolerance must be a number; str came."),
@@ -440,6 +441,10 @@ TOLERANCES: list[Row] = [
     (lambda: tnsum.compress(one, tolerance=1e-17), NetworkError,
      "tolerance must be at least 8.9e-16, which float64 can hold; 1e-17 came. Use a wider dtype, or "
      "no tolerance: then nothing is lost but rounding."),
+    (lambda: tnsum.compress(one, max_rank={"r": 2}), ModeError,
+     "max_rank must name contraction modes of (); 'r' came."),
+    (lambda: tnsum.compress(two, max_rank=0), ModeError,
+     "max_rank must be a positive integer; 0 came."),
 ]  # fmt: skip
 
 TABLES = {

@@ -1,6 +1,7 @@
 """The package as a whole: public names, direction of imports, what importing loads, the README."""
 
 import ast
+import doctest
 import re
 import subprocess
 import sys
@@ -119,3 +120,10 @@ def test_tour_finds_all_sums_right() -> None:
         [sys.executable, ROOT / "examples" / "tour.py"], capture_output=True, text=True, check=True
     )
     assert done.stdout.endswith("All sums are right.\n")
+
+
+def test_the_guide_to_compression_runs() -> None:
+    guide = ROOT / "docs" / "compression.md"
+    result = doctest.testfile(str(guide), module_relative=False)
+    assert result.attempted > 20
+    assert result.failed == 0

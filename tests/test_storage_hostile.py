@@ -136,7 +136,7 @@ OFFSETS = "tensor '0/A' must have two data_offsets below 2**63; {} came"
 APART = "tensor '0/A' of dtype F64 and shape {} takes {} bytes; its data_offsets {} are {} apart"
 DTYPE = "tensor '0/A' must be of dtype ('F32', 'F64'); {} came"
 VERSION = "its format version must be a positive integer; {} came"
-KIND = "it must hold one of ('network', 'stack', 'sum'); {} came"
+KIND = "it must hold one of ('network', 'stack', 'sum', 'accumulator'); {} came"
 NOT_OURS = ("it is a safetensors file that tnsum did not write. Read it with the safetensors package "
             "and make a network with tnsum.interop.from_state_dict.")  # fmt: skip
 ONE_AXIS = (

@@ -85,7 +85,9 @@ class BytesPath:
 
 
 FIRST = "The path of a file must come first, as text or pathlib.Path; {} came."
-SECOND = "save takes a path and then a Network, NetworkStack or NetworkSum; {} came."
+SECOND = (
+    "save takes a path and then a Network, NetworkStack, NetworkSum or SumAccumulator; {} came."
+)
 UNTEXT = Network({"A\ud800": (np.ones(2), ("i",))})
 UNTEXT_MODE = Network({"A": (np.ones(2), ("\udfff",))})
 CALLS: dict[str, tuple[Callable[[Path], Any], Reason]] = {

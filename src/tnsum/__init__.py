@@ -2,7 +2,7 @@
 
 from tnsum import interop, multilinear
 from tnsum.addition import add, mean
-from tnsum.compression import Compression, compress
+from tnsum.compression import Compression, SumAccumulator, compress, cp_to_tucker
 from tnsum.decomposition import decompose, decompose_stack
 from tnsum.errors import ModeError, NetworkError, TopologyError
 from tnsum.formats import (
@@ -32,12 +32,14 @@ __all__ = [
     "NetworkError",
     "NetworkStack",
     "NetworkSum",
+    "SumAccumulator",
     "Topology",
     "TopologyError",
     "add",
     "chain",
     "compress",
     "cp",
+    "cp_to_tucker",
     "decompose",
     "decompose_stack",
     "distance",

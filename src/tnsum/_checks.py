@@ -135,3 +135,17 @@ def checked_tolerance(tolerance: Any, least: float, dtype: DType) -> float:
             f"rounding."
         )
     return wanted
+
+
+def checked_max_rank(max_rank: Any, modes: Sequence[str]) -> dict[str, int]:
+    """The largest rank of each contraction mode that has one."""
+    ranks = max_rank if isinstance(max_rank, Mapping) else dict.fromkeys(modes, max_rank)
+    for mode, rank in ranks.items():
+        if mode not in modes:
+            raise ModeError(
+                f"max_rank must name contraction modes of {listed(tuple(modes))}; {mode!r} came."
+            )
+        is_integer = isinstance(rank, numbers.Integral) and not isinstance(rank, bool)
+        if rank is not None and (not is_integer or rank < 1):
+            raise ModeError(f"max_rank must be a positive integer; {rank!r} came.")
+    return {mode: int(rank) for mode, rank in ranks.items() if rank is not None}

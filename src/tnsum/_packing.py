@@ -20,14 +20,21 @@ from tnsum._checks import checked_arrays
 from tnsum._tensor_files import Pieces
 from tnsum._typing import Array, Scalar
 from tnsum.alignment import Term, count
+from tnsum.compression._accumulator import SumAccumulator
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.summation import NetworkSum
 
-Saved: TypeAlias = Network | NetworkStack | NetworkSum
+Networks: TypeAlias = Network | NetworkStack | NetworkSum
+Saved: TypeAlias = Networks | SumAccumulator
 
 VERSION = 1
-KINDS = {Network: "network", NetworkStack: "stack", NetworkSum: "sum"}
+KINDS = {
+    Network: "network",
+    NetworkStack: "stack",
+    NetworkSum: "sum",
+    SumAccumulator: "accumulator",
+}
 REAL = {"float32": "F32", "float64": "F64", "complex64": "F32", "complex128": "F64"}
 
 
@@ -44,17 +51,17 @@ class _Part:
         arrays = [term.arrays[node] for term in self.terms]
         shape = tuple(arrays[0].shape)
         leading = () if self.is_stacked or is_single else (len(arrays),)
-        return _pieces(self.dtype, (*leading, *shape), arrays)
+        return as_pieces(self.dtype, (*leading, *shape), arrays)
 
 
-def packed(x: Saved) -> tuple[dict[str, Any], dict[str, Pieces]]:
+def packed(x: Networks) -> tuple[dict[str, Any], dict[str, Pieces]]:
     """What the header says of `x`, and its arrays by name."""
     terms = x._terms if isinstance(x, NetworkSum) else (x,)
     kind = KINDS[type(x)]
     parts = _parts(terms)
     order = [number for part in parts for number in part.numbers]
     topology = x.topology
-    _check_names((*topology.nodes, *topology.modes))
+    check_names((*topology.nodes, *topology.modes))
     document: dict[str, Any] = {
         "version": VERSION,
         "kind": kind,
@@ -72,7 +79,7 @@ def packed(x: Saved) -> tuple[dict[str, Any], dict[str, Pieces]]:
         if order != sorted(order):
             document["order"] = order
         document["weights"] = weights.dtype.name
-        arrays["weights"] = _pieces(weights.dtype.name, weights.shape, [weights])
+        arrays["weights"] = as_pieces(weights.dtype.name, weights.shape, [weights])
     return document, arrays
 
 
@@ -98,7 +105,7 @@ def _part(terms: Sequence[Term], numbers: Sequence[int]) -> _Part:
     return _Part(terms, numbers, dtype, isinstance(first, NetworkStack))
 
 
-def _pieces(dtype: str, shape: tuple[int, ...], arrays: Sequence[Array]) -> Pieces:
+def as_pieces(dtype: str, shape: tuple[int, ...], arrays: Sequence[Array]) -> Pieces:
     """Arrays of that shape together; complex numbers are pairs of real ones."""
     return Pieces(REAL[dtype], (*shape, 2) if dtype.startswith("complex") else shape, arrays)
 
@@ -117,7 +124,8 @@ def _weights_of(weighted_terms: Sequence[tuple[Term, Scalar]]) -> Array:
     return weights.astype("complex128" if np.iscomplexobj(weights) else "float64")
 
 
-def _check_names(names: Sequence[str]) -> None:
+def check_names(names: Sequence[str]) -> None:
+    """Raise unless every name is a text that can be written."""
     for name in names:
         if not is_text(name):
             raise NetworkError(

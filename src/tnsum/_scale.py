@@ -5,7 +5,7 @@ flows through a power of two: it is taken out here and multiplied back there.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -49,24 +49,19 @@ def rescaled_each(xp: Namespace, array: Array, axis: int, least: float) -> tuple
     return unscaled(xp, array, xp.reshape(-exponents, shape)), exponents
 
 
-def are_in_range(arrays: Iterable[Array], limit: float) -> bool:
+def are_in_range(arrays: Sequence[Array], limit: float) -> bool:
     """Whether arrays are finite, and all their products are near one, as far as one look tells.
 
-    The norm at each index of the first axis is looked at, where that is quick (NumPy); the log2 farthest
-    from zero, added up for all arrays, must be within the limit.
+    The norm at each index of the first axis, which all have in common, is looked at, where that is quick
+    (NumPy); the log2 farthest from zero, added up for all arrays, must be within the limit.
     """
-    total = 0.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        for array in arrays:
-            if not is_on_host(array):
-                return False
-            flat = array.reshape(array.shape[0], -1)
-            squares = np.vecdot(flat, flat).real
-            lowest, highest = float(squares.min()), float(squares.max())
-            if not 0 < lowest <= highest < math.inf:
-                return False
-            total += max(abs(math.log2(lowest)), abs(math.log2(highest))) / 2
-    return total <= limit
+    if not all(map(is_on_host, arrays)):
+        return False
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        flat = [array.reshape(array.shape[0], -1) for array in arrays]
+        squares = np.array([np.vecdot(each, each).real for each in flat])
+        # What is not finite makes the sum infinite, or no number.
+        return bool(np.abs(np.log2(squares)).max(axis=1).sum() <= 2 * limit)
 
 
 def rescaled_together(xp: Namespace, arrays: list[Array]) -> tuple[list[Array], float]:

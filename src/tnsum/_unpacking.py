@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tnsum._checks import check_shapes
-from tnsum._packing import KINDS, REAL, VERSION, Saved, is_text
+from tnsum._packing import KINDS, REAL, VERSION, Networks, is_text
 from tnsum._tensor_files import TensorFile, short_repr
 from tnsum._typing import Array
 from tnsum.alignment import Term
@@ -28,10 +28,11 @@ from tnsum.topology import Topology, listed, short
 _MOST_SINGLE = 2**18
 
 
-def unpacked(document: Any, file: TensorFile, wanted: Sequence[str] | None) -> Saved:
+def unpacked(
+    document: Mapping[str, Any], kind: str, file: TensorFile, wanted: Sequence[str] | None
+) -> Networks:
     """What a description and the arrays of a file stand for; of it only the wanted nodes, if given."""
-    kind = _checked_kind(document)
-    topology = _checked_topology(document)
+    topology = checked_topology(document)
     parts = _checked_parts(document, kind)
     chosen = tuple(topology.nodes) if wanted is None else _checked_wanted(wanted, topology)
     shapes = [_checked_shapes(file, k, dtype, topology, kind) for k, (dtype, _) in enumerate(parts)]
@@ -49,7 +50,8 @@ def unpacked(document: Any, file: TensorFile, wanted: Sequence[str] | None) -> S
     return cls._unchecked(alone, {name: arrays[0][name] for name in alone.nodes})
 
 
-def _checked_kind(document: Any) -> str:
+def checked_kind(document: Any) -> str:
+    """What a description says the file holds, if its version is known."""
     if not isinstance(document, dict):
         raise NetworkError("its description must be a JSON object")
     version = document.get("version")
@@ -68,7 +70,8 @@ def _checked_kind(document: Any) -> str:
     return str(kind)
 
 
-def _checked_topology(document: Mapping[str, Any]) -> Topology:
+def checked_topology(document: Mapping[str, Any]) -> Topology:
+    """The topology of a description."""
     nodes, physical = document.get("nodes"), document.get("physical_modes")
     if not isinstance(nodes, list) or not all(map(_is_node, nodes)) or not _are_names(physical):
         raise NetworkError(
@@ -132,7 +135,7 @@ def _checked_shapes(
     file: TensorFile, k: int, dtype: str, topology: Topology, kind: str
 ) -> dict[str, _Shape]:
     """The shape of each node's array in part k, as they must be to fit together."""
-    found = {name: _Shape(_checked_shape(file, f"{k}/{name}", dtype)) for name in topology.nodes}
+    found = {name: _Shape(checked_tensor(file, f"{k}/{name}", dtype)) for name in topology.nodes}
     check_shapes(topology, found, n_leading=int(kind != "network"))
     return found
 
@@ -144,7 +147,7 @@ class _Shape:
     shape: tuple[int, ...]
 
 
-def _checked_shape(file: TensorFile, key: str, dtype: str) -> tuple[int, ...]:
+def checked_tensor(file: TensorFile, key: str, dtype: str) -> tuple[int, ...]:
     """The shape of an array of the file, without the axis that holds real and imaginary parts."""
     stored = file.arrays.get(key)
     if stored is None:
@@ -166,11 +169,11 @@ def _arrays_of(
     """The arrays of part k; nodes that are not chosen get a stand-in that takes no memory."""
     nothing = np.zeros((), dtype)
     found = {name: np.broadcast_to(nothing, at.shape) for name, at in shapes.items()}
-    found.update({name: _numbers(file, f"{k}/{name}", dtype) for name in chosen})
+    found.update({name: numbers_of(file, f"{k}/{name}", dtype) for name in chosen})
     return found
 
 
-def _numbers(file: TensorFile, key: str, dtype: str) -> Array:
+def numbers_of(file: TensorFile, key: str, dtype: str) -> Array:
     """An array of the file; pairs of real numbers become complex ones without a copy."""
     array = file.read(key)
     return array.view(dtype)[..., 0] if dtype.startswith("complex") else array
@@ -228,10 +231,10 @@ def _checked_weights(file: TensorFile, document: Mapping[str, Any], n: int) -> A
     dtype = document.get("weights")
     if dtype not in ("float64", "complex128"):
         raise NetworkError(f"weights must be float64 or complex128; {short_repr(dtype)} came")
-    shape = _checked_shape(file, "weights", dtype)
+    shape = checked_tensor(file, "weights", dtype)
     if shape != (n,):
         raise NetworkError(f"there must be {n} weights, one per summand; shape {short(shape)} came")
-    return _numbers(file, "weights", dtype)
+    return numbers_of(file, "weights", dtype)
 
 
 # some nodes only

@@ -1,7 +1,8 @@
-"""save and load: networks, stacks and sums in one safetensors file, without code in it.
+"""save and load: networks, stacks, sums and accumulators in one safetensors file, without code in it.
 
-`_packing` and `_unpacking` say how a network becomes named arrays and a description, `_tensor_files` how
-these become a file; docs/format.md says it for other languages.
+`_packing` and `_unpacking` say how a network becomes named arrays and a description,
+`_accumulator_files` how an accumulator does, `_tensor_files` how these become a file; docs/format.md
+says it for other languages.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from tnsum._packing import Saved, packed
+from tnsum._accumulator_files import packed_accumulator, unpacked_accumulator
+from tnsum._packing import KINDS, Saved, packed
 from tnsum._tensor_files import opened, parsed_json, write
-from tnsum._unpacking import unpacked
+from tnsum._unpacking import checked_kind, unpacked
+from tnsum.compression._accumulator import SumAccumulator
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.summation import NetworkSum
@@ -23,19 +26,20 @@ _MOST_LETTERS = 1000
 
 
 def save(path: str | os.PathLike[str], x: Saved) -> None:
-    """Write a network, a stack or a sum to a file, which `tnsum.load` reads.
+    """Write a network, a stack, a sum or an accumulator to a file, which `tnsum.load` reads.
 
     The file is a safetensors file. It is written beside the old one and takes its place when it is
     complete and on the disk: whatever happens, there is the old file or the new one. (A process that is
     killed may leave a `.tnsum-....tmp` in the folder.) A symbolic link is followed.
 
     Arrays of any library and device are written as they are, bit by bit; which library they were of,
-    and gradients, are not kept. A sum stays lazy: its summands and weights are written, no blocks.
+    and gradients, are not kept. A sum stays lazy: its summands and weights are written, no blocks. Of an
+    accumulator its seed and what it has added up are written, so that adding can go on.
 
     Parameters
     ----------
     path : str or PathLike
-    x : Network, NetworkStack or NetworkSum
+    x : Network, NetworkStack, NetworkSum or SumAccumulator
 
     Raises
     ------
@@ -52,14 +56,17 @@ def save(path: str | os.PathLike[str], x: Saved) -> None:
     ...     print(load(f"{folder}/sum.safetensors"))
     NetworkSum of 2 networks of order 2, shape (2, 2), float64, ranks r=4
     """
-    if not isinstance(x, Network | NetworkStack | NetworkSum):
+    if not isinstance(x, Network | NetworkStack | NetworkSum | SumAccumulator):
         raise NetworkError(
-            f"save takes a path and then a Network, NetworkStack or NetworkSum; "
+            f"save takes a path and then a Network, NetworkStack, NetworkSum or SumAccumulator; "
             f"{type(x).__name__} came."
         )
     _check_path(path)
     with _faults_named(path, "saved"):
-        document, arrays = packed(x)
+        if isinstance(x, SumAccumulator):
+            document, arrays = packed_accumulator(x)
+        else:
+            document, arrays = packed(x)
         write(path, arrays, {_KEY: json.dumps(document, separators=(",", ":"))})
 
 
@@ -68,10 +75,11 @@ def load(
     nodes: Iterable[str] | None = None,
     memory_map: bool = True,
 ) -> Saved:
-    """The network, stack or sum of a file that `tnsum.save` wrote, with NumPy arrays.
+    """The network, stack, sum or accumulator of a file that `tnsum.save` wrote, with NumPy arrays.
 
     Nothing in a file is executed, and a file that is not right in every detail is refused. A sum of
-    very many single networks comes back in stacks, which may change the order of its summands.
+    very many single networks comes back in stacks, which may change the order of its summands. An
+    accumulator is read as a whole; its array library is that of the first term added afterwards.
 
     Parameters
     ----------
@@ -108,7 +116,11 @@ def load(
                 "it is a safetensors file that tnsum did not write. Read it with the safetensors "
                 "package and make a network with tnsum.interop.from_state_dict."
             )
-        return unpacked(parsed_json(file.metadata[_KEY], "its description"), file, nodes)
+        document = parsed_json(file.metadata[_KEY], "its description")
+        kind = checked_kind(document)
+        if kind == KINDS[SumAccumulator]:
+            return unpacked_accumulator(document, file, nodes)
+        return unpacked(document, kind, file, nodes)
 
 
 def _check_path(path: object) -> None:

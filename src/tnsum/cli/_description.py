@@ -1,4 +1,4 @@
-"""What a network, stack or sum is, in one line and as plain values."""
+"""What a network, stack, sum or accumulator is, in one line and as plain values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from tnsum._arrays import dtype_name
 from tnsum._packing import KINDS, Saved
+from tnsum.compression._accumulator import SumAccumulator
 from tnsum.network import NetworkStack
 from tnsum.summation import NetworkSum
 from tnsum.topology import short
@@ -25,21 +26,28 @@ def in_one_line(x: Saved) -> str:
 
 def n_networks(x: Saved) -> int:
     """How many networks it stands for."""
-    if isinstance(x, NetworkSum):
+    if isinstance(x, NetworkSum | SumAccumulator):
         return x.n_summands
     return len(x) if isinstance(x, NetworkStack) else 1
 
 
-def n_parameters_of(x: Saved, node: str) -> int:
-    """The entries that are held of one node; the zeros of a sum's blocks are not."""
+def n_parameters_of_nodes(x: Saved) -> dict[str, int]:
+    """The entries that are held of each node; the zeros of a sum's blocks are not."""
+    if isinstance(x, SumAccumulator):
+        pairs = zip(x._tree, x._widths.n_sums, strict=True)
+        return {branch.name: n for branch, n in pairs}
     terms: tuple[Any, ...] = x._terms if isinstance(x, NetworkSum) else (x,)
-    return sum(int(term.arrays[node].size) for term in terms)
+    nodes = x.topology.nodes
+    return {name: sum(int(term.arrays[name].size) for term in terms) for name in nodes}
 
 
 def as_values(x: Saved) -> dict[str, Any]:
     """All that is known of `x` without its entries, ready for JSON."""
-    topology, sizes = x.topology, x.sizes
+    topology, held_by = x.topology, n_parameters_of_nodes(x)
     physical = set(topology.physical_modes)
+    sizes, more = _sizes_of(x), dict[str, int]()
+    if isinstance(x, SumAccumulator):
+        more = {"max_rank": x.max_rank, "seed": x.seed}
     return {
         "kind": KINDS[type(x)],
         "networks": n_networks(x),
@@ -47,8 +55,9 @@ def as_values(x: Saved) -> dict[str, Any]:
         "shape": list(x.shape),
         "dtype": dtype_name(x.dtype),
         "parameters": x.n_parameters,
+        **more,
         "nodes": [
-            {"name": name, "modes": list(held), "parameters": n_parameters_of(x, name)}
+            {"name": name, "modes": list(held), "parameters": held_by[name]}
             for name, held in topology.nodes.items()
         ],
         "modes": [
@@ -61,6 +70,14 @@ def as_values(x: Saved) -> dict[str, Any]:
             for mode in (*topology.physical_modes, *topology.contraction_modes)
         ],
     }
+
+
+def _sizes_of(x: Saved) -> Mapping[str, int]:
+    """The size of each mode; the ranks of an accumulator are the largest that it may give."""
+    if not isinstance(x, SumAccumulator):
+        return x.sizes
+    physical = dict(zip(x.topology.physical_modes, x.shape, strict=True))
+    return {mode: physical.get(mode, x.max_rank) for mode in x.topology.modes}
 
 
 def node_rows(values: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import cmath
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import click
 
 from tnsum.addition import add as add_networks
 from tnsum.cli._description import in_one_line
 from tnsum.cli._output import console
+from tnsum.network import Network
 from tnsum.storage import load, save
 from tnsum.topology import printable
 
@@ -81,7 +82,9 @@ def add(
         )
     # Each mapped file counts as an open one, of which a process has a thousand or so.
     memory_map = len(files) <= _MOST_MAPPED
-    total = add_networks(*(load(file, memory_map=memory_map) for file in files), weights=weights)
+    terms = [load(file, memory_map=memory_map) for file in files]
+    # What else a file may hold is refused by `add`, in its words.
+    total = add_networks(*cast("list[Network]", terms), weights=weights)
     written = total.to_network() if explicit else total
     save(output, written)
     console().print(f"{printable(output)}: {in_one_line(written)}")

@@ -13,6 +13,7 @@ import numpy as np
 
 from tnsum.cli._description import as_values, in_one_line, mode_rows, node_rows
 from tnsum.cli._output import console, print_table, working
+from tnsum.compression._accumulator import SumAccumulator
 from tnsum.errors import NetworkError
 from tnsum.measures import norm
 from tnsum.network import Network, NetworkStack
@@ -59,6 +60,8 @@ def info(file: str, with_norm: bool, show_all: bool, as_json: bool) -> None:
     print_table(["mode", "kind", "#size", "nodes"], modes[:shown], _left_out(modes, shown))
     if isinstance(x, NetworkSum):
         out.print("\nSizes are those of the sum; the zeros between its blocks are not held.")
+    if isinstance(x, SumAccumulator):
+        out.print(f"\nRanks are the largest that compressing it may give. Its seed is {x.seed}.")
     if with_norm:
         out.print()
         with working("computing the norm"):
@@ -84,6 +87,8 @@ def _norm(x: Network | NetworkSum) -> float:
 
 def _norms_in_words(x: Any) -> str:
     """The norm, or why there is none: the rest has been shown and is worth having."""
+    if isinstance(x, SumAccumulator):
+        return "norm: not computed of an accumulator; that of a.compress().network is near it"
     try:
         if not isinstance(x, NetworkStack):
             return f"norm {_norm(x):.6g}"

@@ -70,15 +70,22 @@ def direct_chain(xp: Namespace, groups: Sequence[Group], step: Step = unseen) ->
         parts = [_joined(xp, group[v], below) for group, below in _with_below(groups, triangles)]
         n_columns = [part.shape[1] for part in parts]
         if parts[0].shape[0] > sum(n_columns):
-            whole = triangle(xp, parts[0] if len(parts) == 1 else xp.concat(parts, axis=1))
-            starts = [sum(n_columns[:g]) for g in range(len(parts))]
-            parts = [whole[:, a : a + n] for a, n in zip(starts, n_columns, strict=True)]
+            parts = _triangles(xp, parts, n_columns)
         parts, exponent = rescaled_together(xp, parts)
         triangles.append(parts)
         taken.append(exponent)
         step()
     core, alone = _core(xp, groups, triangles)
     return Chain(groups, triangles, taken, core, sum(taken), 0.0, alone)
+
+
+def _triangles(xp: Namespace, parts: Sequence[Array], n_columns: Sequence[int]) -> list[Array]:
+    """The triangle of matrices side by side, in as many parts."""
+    if len(parts) == 1:
+        return [triangle(xp, parts[0])]
+    whole = triangle(xp, xp.concat(parts, axis=1))
+    starts = [sum(n_columns[:g]) for g in range(len(parts))]
+    return [whole[:, a : a + n] for a, n in zip(starts, n_columns, strict=True)]
 
 
 def chain_of(xp: Namespace, x: Orthogonal) -> Chain:
@@ -104,16 +111,15 @@ def truncated_chain(
     found: list[Array] = []
     outside: list[Array | None] = [None] * len(x.groups)
     left, lost, up = budget**2, 0.0, 1
+    precision = float(xp.finfo(x.core.dtype).eps)
+    resolved = _RESOLVED * precision * float(xp.linalg.vector_norm(x.core)) ** 2
     for v in range(len(x.triangles), 0, -1):
         parts = [_times(xp, group[v], o) for group, o in zip(x.groups, outside, strict=True)]
         below = x.triangles[v - 1]
         matrix = total_of([b @ part for b, part in zip(below, parts, strict=True)])
-        # LAPACK is quicker with a long matrix than with a wide one.
-        vectors, singular, _ = xp.linalg.svd(matrix.T, full_matrices=False)
-        values = np.asarray(on_host(singular), dtype=float)
-        rank, dropped = rank_of(values, left / v, floor, caps[v - 1])
+        vectors, dropped = _row_space(xp, matrix, left / v, floor, caps[v - 1], resolved)
+        rank = vectors.shape[1]
         left, lost = max(left - dropped, 0.0), lost + dropped
-        vectors = vectors[:, :rank]
         found.append(xp.reshape(vectors.T, (rank, -1, up)))
         basis = conj(xp, vectors)
         if x.taken[v - 1]:
@@ -122,6 +128,34 @@ def truncated_chain(
         up = rank
     leaves = [_times(xp, group[0], o) for group, o in zip(x.groups, outside, strict=True)]
     return [total_of([_summed(xp, leaf, up) for leaf in leaves]), *reversed(found)], math.sqrt(lost)
+
+
+def _row_space(
+    xp: Namespace, matrix: Array, budget: float, floor: float, cap: int | None, resolved: float
+) -> tuple[Array, float]:
+    """An orthonormal basis of the leading row space, and the square of what it drops.
+
+    Where the budget exceeds what Gram matrices resolve, they show the leading columns in half the time
+    of an SVD; what is dropped is then measured, not read off.
+    """
+    # LAPACK is quicker with a long matrix than with a wide one.
+    matrix = matrix.T
+    if matrix.shape[1] >= _MANY and budget > resolved:
+        squares, vectors = xp.linalg.eigh(conj(xp, matrix.T) @ matrix)
+        values = np.sqrt(np.maximum(np.asarray(on_host(squares), dtype=float)[::-1], 0.0))
+        rank, _ = rank_of(values, budget - resolved / 2, floor, cap)
+        vectors, _ = xp.linalg.qr(matrix @ vectors[:, -rank:])
+        rest = matrix - vectors @ (conj(xp, vectors.T) @ matrix)
+        dropped = float(xp.linalg.vector_norm(rest)) ** 2
+        if dropped <= budget or rank == cap:
+            return vectors, dropped
+    vectors, singular, _ = xp.linalg.svd(matrix, full_matrices=False)
+    rank, dropped = rank_of(np.asarray(on_host(singular), dtype=float), budget, floor, cap)
+    return vectors[:, :rank], dropped
+
+
+# Gram matrices resolve squares down to so many times machine precision, and pay for so many columns.
+_RESOLVED, _MANY = 100.0, 48
 
 
 def _with_below(

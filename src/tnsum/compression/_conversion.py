@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tnsum import _arrays
 from tnsum._scale import are_in_range, rescaled_together
-from tnsum._typing import Array, Namespace
+from tnsum._typing import Array, DType, Namespace
 from tnsum.compression._branches import Branch, Group, group_of, node_array
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
@@ -22,9 +22,8 @@ def groups_of(
     """The summands in groups of equal ranks, and the power of two that was taken out of all."""
     pairs = s._grouped(s.dtype)
     exponent: Array = 0.0
-    arrays = [array for stack, _ in pairs for array in stack.arrays.values()]
-    if not are_in_range(arrays, _RANGE):
-        check_finite(xp, arrays)
+    if not all(are_in_range(list(stack.arrays.values()), _RANGE) for stack, _ in pairs):
+        check_finite(xp, [array for stack, _ in pairs for array in stack.arrays.values()])
         pairs, exponent = balanced(xp, pairs)
     check_finite(xp, [weights for _, weights in pairs])
     all_weights, taken = rescaled_together(xp, [weights for _, weights in pairs])
@@ -70,7 +69,22 @@ def scaled(arrays: list[Array], exponent: float) -> list[Array]:
     parts = [whole * (k + 1) // n - whole * k // n for k in range(n)]
     if abs(whole) <= _MOST_AT_ROOT:
         parts = [0] * (n - 1) + [whole]
-    return [a * 2.0**part if part else a for a, part in zip(arrays, parts, strict=True)]
+    # In two steps, neither of which is out of range if the result is not.
+    return [
+        a * 2.0 ** (part // 2) * 2.0 ** (part - part // 2) if part else a
+        for a, part in zip(arrays, parts, strict=True)
+    ]
+
+
+def check_range(log2_norm: float, n_nodes: int, dtype: DType) -> None:
+    """Raise unless the nodes of a network can have that norm together."""
+    name = _arrays.dtype_name(dtype)
+    limit = n_nodes * (120 if name in ("float32", "complex64") else 1000)
+    if abs(log2_norm) > limit:
+        raise NetworkError(
+            f"The norm of the sum must be such that {n_nodes} nodes of {name} can hold it; it is about "
+            f"2**{log2_norm:.0f}. Take other weights."
+        )
 
 
 # Powers of two that one node may take.

@@ -21,7 +21,7 @@ class Compression:
     error_kind : str
         "bound": the error is not larger. "estimate": it hardly ever is.
     method : str
-        "direct" or "sketch".
+        "direct", "sketch", "fit" or "accumulator".
     """
 
     network: Network

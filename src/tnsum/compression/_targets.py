@@ -1,0 +1,217 @@
+"""A sum as it is fitted, and back.
+
+Fitting need not know of every topology. A contraction mode that one node holds alone is summed over
+before anything else, a mode that a node holds twice matters only where both indices are equal, and the
+components of a disconnected network are joined. What is left has *distinct* modes: no node holds one
+twice, and each contraction mode is held by several nodes. The fitted network is brought back: modes held
+twice get a diagonal, modes held alone rank one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tnsum import _arrays
+from tnsum._products import simplified, transposed
+from tnsum._scale import rescaled_together
+from tnsum._typing import Array, Namespace
+from tnsum.compression._environments import ket
+from tnsum.compression._walks import tree_of
+from tnsum.contraction import STACK, evaluate_scaled, operands_of, pieces
+from tnsum.errors import NetworkError
+from tnsum.measures import _length
+from tnsum.network import Network, NetworkStack
+from tnsum.orthogonal import Group, balanced
+from tnsum.summation import NetworkSum
+from tnsum.topology import Topology
+
+
+@dataclass(frozen=True)
+class Target:
+    """A sum to be fitted.
+
+    Attributes
+    ----------
+    topology : Topology
+        Of distinct modes. A node holds first the physical modes that others hold too, then
+        contraction modes, then its own physical modes.
+    groups : list of Group
+        The summands, with the largest entry of every node near one.
+    exponent : float
+        The power of two that was taken out of all of them.
+    norm, norm_exponent : float
+        The norm, and the power of two that it is to be multiplied by.
+    log2_norms : list of NumPy arrays
+        The log2 of |w_m| |X_m| for each summand of each group.
+    """
+
+    topology: Topology
+    groups: list[Group]
+    exponent: float
+    norm: float
+    norm_exponent: float
+    log2_norms: list[Any]
+
+    @property
+    def cancellation(self) -> float:
+        """The norms of all summands together, relative to that of the sum."""
+        if self.norm == 0:
+            return math.inf
+        together = float(np.logaddexp2.reduce(np.concatenate(self.log2_norms)))
+        log2_norm = math.log2(self.norm) + self.norm_exponent
+        return math.exp2(min(together - log2_norm, 1000.0))
+
+
+def target_of(xp: Namespace, s: NetworkSum) -> Target:
+    """The sum as it is fitted. No gradient flows through a fit."""
+    groups = s._grouped(s.dtype)
+    held = [array for stack, weights in groups for array in (*stack.arrays.values(), weights)]
+    if not all(bool(xp.all(xp.isfinite(array))) for array in held):
+        raise NetworkError("The entries and weights of all summands must be finite; some are not.")
+    topology = s.topology.joined
+    distinct = _distinct(topology)
+    stacks = [_distinct_stack(xp, stack, topology, distinct) for stack, _ in groups]
+    weights = [_arrays.constant(xp, weights) for _, weights in groups]
+    groups, exponent = balanced(xp, list(zip(stacks, weights, strict=True)))
+    weights, whole = rescaled_together(xp, [weights for _, weights in groups])
+    groups = [(stack, w) for (stack, _), w in zip(groups, weights, strict=True)]
+    norms = [log2_norms(xp, stack, weights) for stack, weights in groups]
+    norm, taken = _length(sum_of(distinct, groups))
+    return Target(distinct, groups, float(exponent) + whole, float(norm), float(taken), norms)
+
+
+def sum_of(topology: Topology, groups: Sequence[Group]) -> NetworkSum:
+    """The lazy sum of groups of summands."""
+    stacks, weights = zip(*groups, strict=True)
+    return NetworkSum._unchecked(topology, stacks, weights)
+
+
+def _distinct(topology: Topology) -> Topology:
+    physical = set(topology.physical_modes)
+    several = {mode for mode in topology.modes if len(set(topology.holders(mode))) > 1}
+    nodes = {}
+    for name, held in topology.nodes.items():
+        modes = [m for m in dict.fromkeys(held) if m in physical or m in several]
+        nodes[name] = sorted(modes, key=lambda m: (m not in physical) + 2 * (m not in several))
+    return Topology(nodes, topology.physical_modes)
+
+
+def _distinct_stack(
+    xp: Namespace, stack: NetworkStack, topology: Topology, distinct: Topology
+) -> NetworkStack:
+    arrays = {}
+    for name, held in topology.nodes.items():
+        array = _arrays.constant(xp, stack.arrays[name])
+        # Modes that join components come last, with rank one.
+        array = xp.reshape(array, (*array.shape, *(1,) * (len(held) + 1 - array.ndim)))
+        modes = (STACK, *distinct.nodes[name])
+        arrays[name] = transposed(xp, simplified(xp, (array, (STACK, *held)), modes), modes)
+    return NetworkStack._unchecked(distinct, arrays)
+
+
+def log2_norms(xp: Namespace, stack: NetworkStack, weights: Array) -> Any:
+    """The log2 of |w_m| |X_m| for each summand of a group, as a NumPy array."""
+    squares, exponents = inner_products(xp, stack, stack)
+    with np.errstate(divide="ignore"):
+        return (np.log2(np.abs(squares)) + exponents) / 2 + log2_on_host(xp.abs(weights))
+
+
+def inner_products(
+    xp: Namespace, first: Network | NetworkStack, stack: NetworkStack
+) -> tuple[Any, Any]:
+    """<first|X_m> for each network of a stack, or each with its own, and the powers of two beside them.
+
+    NumPy arrays: one number for each summand.
+    """
+    kept = {STACK, *stack.physical_modes}
+    bras = [(_arrays.conj(xp, array), modes) for array, modes in operands_of(first)]
+    kets = [
+        (array, tuple(m if m in kept else ket(m) for m in modes))
+        for array, modes in operands_of(stack)
+    ]
+    # Each node with its conjugate first.
+    n, pairs = len(kets), tree_of(stack.topology, tuple(stack.sizes.items())).pairs
+    path = (*((k, n + k) for k in range(n)), *((2 * n + i, 2 * n + j) for i, j in pairs))
+    found, exponents = [], []
+    for piece in pieces([*bras, *kets], len(stack), (STACK,)):
+        numbers, exponent = evaluate_scaled(xp, piece, (STACK,), path)
+        found.append(np.asarray(_arrays.on_host(numbers)))
+        exponents.append(np.full(len(found[-1]), float(exponent)))
+    return np.concatenate(found), np.concatenate(exponents)
+
+
+def log2_on_host(array: Array) -> Any:
+    """The log2 of small arrays of real numbers, as a NumPy array; that of zero is -inf."""
+    with np.errstate(divide="ignore"):
+        return np.log2(np.asarray(_arrays.on_host(array), dtype=float))
+
+
+def sizes_within(
+    topology: Topology, shape: Sequence[int], ranks: Mapping[str, int]
+) -> dict[str, int]:
+    """The sizes of all modes: no rank larger than the other modes of a node that holds it allow."""
+    sizes = dict(zip(topology.physical_modes, shape, strict=True))
+    sizes.update({mode: ranks[mode] for mode in topology.contraction_modes})
+    shrinking = True
+    while shrinking:
+        shrinking = False
+        for mode in topology.contraction_modes:
+            others = [
+                math.prod(sizes[m] for m in topology.nodes[name] if m != mode)
+                for name in topology.holders(mode)
+            ]
+            # A matrix between the two nodes can bring the rank down to that; among three it cannot.
+            if len(others) == 2 and min(others) < sizes[mode]:
+                sizes[mode], shrinking = min(others), True
+    return sizes
+
+
+def scaled(arrays: Sequence[Array], exponent: float) -> list[Array]:
+    """Nodes times a power of two, of which each takes a share: one alone might overflow."""
+    n, whole = len(arrays), int(exponent)
+    shares = [whole * (k + 1) // n - whole * k // n for k in range(n)]
+    halves = [share // 2 for share in shares]
+    return [
+        array * 2.0**half * 2.0 ** (share - half)
+        for array, half, share in zip(arrays, halves, shares, strict=True)
+    ]
+
+
+def network_of(
+    xp: Namespace, target: Target, arrays: Sequence[Array], topology: Topology
+) -> Network:
+    """The network of fitted nodes, in the joined topology of the sum."""
+    pairs = zip(target.topology.nodes.items(), arrays, strict=True)
+    return Network._unchecked(
+        topology,
+        {
+            name: _with_all_modes(xp, array, modes, topology.nodes[name])
+            for (name, modes), array in pairs
+        },
+    )
+
+
+def _with_all_modes(
+    xp: Namespace, array: Array, modes: Sequence[str], held: Sequence[str]
+) -> Array:
+    """A node with the modes that it holds twice or alone."""
+    now: list[str | None] = list(modes)
+    for k, mode in enumerate(held):
+        if mode in modes and mode in held[:k]:
+            axis = now.index(mode)
+            unit = xp.eye(array.shape[axis], dtype=array.dtype, device=_arrays.device_of(array))
+            array = xp.moveaxis(xp.moveaxis(array, axis, -1)[..., None] * unit, -2, axis)
+            now.append(mode)
+    axes = []
+    for mode in held:
+        if mode in modes:
+            axes.append(now.index(mode))
+            now[axes[-1]] = None
+    sizes = iter(xp.permute_dims(array, tuple(axes)).shape)
+    shape = tuple(next(sizes) if mode in modes else 1 for mode in held)
+    return xp.reshape(xp.permute_dims(array, tuple(axes)), shape)
