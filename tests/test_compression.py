@@ -547,8 +547,8 @@ TRAIN = Network.from_einsum("ir,rj->ij", np.eye(3), np.eye(3))
 SINGLE = TRAIN.astype("float32")
 NOT_A_TREE = (
     "Methods 'direct' and 'sketch' need a tree, in which each contraction mode joins two nodes and no "
-    "two ways lead from one node to another; a network with {} nodes and {} contraction modes that is none "
-    "came. Take 'fit'."
+    "two ways lead from one node to another; a network with {} nodes and {} contraction modes that is "
+    "none came. Take 'fit'."
 )
 NO_RANKS = (
     "max_rank must be given where a network is fitted: it is not a tree, or the method is 'fit', and no "
