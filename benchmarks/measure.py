@@ -138,11 +138,12 @@ def run(
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the tables as Markdown")
     options = parser.parse_args()
     report = Report()
+    command = " ".join([f"python benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     for part in parts:
         part(report, options.quick)
-    if options.write:
-        command = " ".join([f"python benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
-        report.write(options.write, title, command, packages)
+        if options.write:
+            # What is done is kept, if what follows is interrupted.
+            report.write(options.write, title, command, packages)
 
 
 def version(package: str) -> str:

@@ -782,7 +782,7 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: after_adding().compress(max_rank={"s": 1}), ModeError,
      "max_rank must name contraction modes of ('r',); 's' came."),
     (lambda: after_adding().compress(max_rank=0), ModeError,
-     "max_rank must be a positive integer; 0 came."),
+     "max_rank must be a positive integer, or a dict of such by mode; 0 came."),
 ]  # fmt: skip
 
 

@@ -394,7 +394,8 @@ def test_rounding_beyond_the_tolerance_is_warned_of(method: str) -> None:
     total = x - in_another_gauge(x, rng) + 1e-8 * small
     message = (
         r"Rounding alone makes a relative error of about \d\.\de-\d\d, more than the tolerance "
-        r"1\.0e-10: the summands cancel, or are many\. Compress them in a wider dtype\."
+        r"1\.0e-10: the summands cancel, or are many, or the tolerance is near the precision of their "
+        r"dtype\. Compress them in a wider dtype, or to a larger tolerance\."
     )
     with pytest.warns(RuntimeWarning) as caught:
         c = compress(total, 1e-10, method=method)
@@ -403,6 +404,35 @@ def test_rounding_beyond_the_tolerance_is_warned_of(method: str) -> None:
     assert caught[0].filename == __file__
     assert c.error > 1e-10
     assert compress(total, 1e-3, method=method).error < 1e-3
+
+
+@EVERY_METHOD
+def test_no_error_is_larger_than_that_of_zero(method: str) -> None:
+    rng = np.random.default_rng(0)
+    for nodes, size, rank in ((train(6), 6, 4), (star(3), 20, 3)):
+        terms = [decaying(nodes, size, rank, np.ones_like, rng) for _ in range(50)]
+        c = compress(tnsum.add(*terms), max_rank=3, method=method)
+        assert dense_error(tnsum.add(*terms), c) <= c.error <= 1 + 1e-6
+
+
+@pytest.mark.parametrize(("dtype", "weight"), [("float64", 1e-320), ("float32", 1e-40)])
+@EVERY_METHOD
+def test_weights_that_are_hardly_numbers(dtype: str, weight: float, method: str) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (decaying(train(4), 3, 2, slow, rng, dtype) for _ in range(2))
+    tiny = np.asarray(weight, dtype)[()]
+    s = tnsum.add(x, y, weights=[tiny, tiny])
+    c = compress(s, 1e-3, method=method)
+    assert dense_error(s, c) < 1e-2
+
+
+def test_the_bound_sees_neighbours_that_cancel() -> None:
+    rng = np.random.default_rng(0)
+    x, small = (decaying(train(6), 3, 3, slow, rng) for _ in range(2))
+    total = (x - in_another_gauge(x, rng) + 1e-9 * small).to_network()
+    with pytest.warns(RuntimeWarning, match="Rounding alone"):
+        c = compress(total, 1e-12, method="direct")
+    assert 1e-9 < dense_error(total, c) <= c.error
 
 
 @named(TREES)
@@ -552,7 +582,7 @@ NOT_A_TREE = (
 )
 NO_RANKS = (
     "max_rank must be given where a network is fitted: it is not a tree, or the method is 'fit', and no "
-    "tolerance tells how large its ranks must be."
+    "tolerance tells how large its ranks must be. CP networks become trees with cp_to_tucker."
 )
 ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: compress(np.ones(3)), NetworkError,  # type: ignore[arg-type]
@@ -577,13 +607,13 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "tolerance must be at least 4.8e-07, which float32 can hold; 1e-08 came. Use a wider dtype, or "
      "no tolerance: then nothing is lost but rounding."),
     (lambda: compress(TRAIN, max_rank=0), ModeError,
-     "max_rank must be a positive integer; 0 came."),
+     "max_rank must be a positive integer, or a dict of such by mode; 0 came."),
     (lambda: compress(TRAIN, max_rank=2.0), ModeError,  # type: ignore[arg-type]
-     "max_rank must be a positive integer; 2.0 came."),
+     "max_rank must be a positive integer, or a dict of such by mode; 2.0 came."),
     (lambda: compress(TRAIN, max_rank=True), ModeError,
-     "max_rank must be a positive integer; True came."),
+     "max_rank must be a positive integer, or a dict of such by mode; True came."),
     (lambda: compress(TRAIN, max_rank={"r": -1}), ModeError,
-     "max_rank must be a positive integer; -1 came."),
+     "max_rank must be a positive integer, or a dict of such by mode; -1 came."),
     (lambda: compress(TRAIN, max_rank={"i": 2}), ModeError,
      "max_rank must name contraction modes of ('r',); 'i' came."),
     (lambda: compress(TRAIN, method="qr"), NetworkError,

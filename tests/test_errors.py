@@ -444,7 +444,9 @@ TOLERANCES: list[Row] = [
     (lambda: tnsum.compress(one, max_rank={"r": 2}), ModeError,
      "max_rank must name contraction modes of (); 'r' came."),
     (lambda: tnsum.compress(two, max_rank=0), ModeError,
-     "max_rank must be a positive integer; 0 came."),
+     "max_rank must be a positive integer, or a dict of such by mode; 0 came."),
+    (lambda: tnsum.compress(two, seed=-1), NetworkError,
+     "seed must be an integer of at least 0; -1 came."),
 ]  # fmt: skip
 
 TABLES = {

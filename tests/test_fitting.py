@@ -27,13 +27,14 @@ from tnsum import (
     cp,
 )
 from tnsum.compression import _environments, _fitting
+from tnsum.compression._conversion import scaled as scaled_nodes
 from tnsum.compression._cp import cp_to_tucker
 from tnsum.compression._environments import Overlap, Summands, kets_of_group
 from tnsum.compression._fitting import fitted
-from tnsum.compression._starts import starts
+from tnsum.compression._starts import _cut_between, _cut_hyperedge, _pivots, starts
 from tnsum.compression._sweeps import balanced_nodes, swept
 from tnsum.compression._targets import sizes_within, target_of
-from tnsum.compression._walks import tree_of
+from tnsum.compression._walks import tree_of, work_of_sweep
 from tnsum.paths import plan_for
 from topologies import BY_NAME, CASES, DTYPES, Case, any_cases, arrays
 
@@ -389,6 +390,14 @@ def test_a_long_ring(dtype: str) -> None:
 
 
 @pytest.mark.usefixtures("few_sweeps")
+def test_a_small_error_of_a_long_ring() -> None:
+    x = ring(120, 6, 2, np.random.default_rng(0))
+    found, error = fit(3 * x - x, 2)
+    assert 0 < error < 1e-10
+    assert tnsum.distance(found, 2 * x, relative=True) <= error
+
+
+@pytest.mark.usefixtures("few_sweeps")
 def test_modes_of_size_one() -> None:
     rng = np.random.default_rng(0)
     for sizes in ((1, 1, 1, 1), (1, 3, 1, 2)):
@@ -527,6 +536,13 @@ def test_a_sweep_takes_few_products_whatever_the_number_of_nodes() -> None:
         assert len(steps) <= 4 * n
 
 
+def test_the_order_of_products_of_a_grid_is_a_good_one() -> None:
+    topology = grid(4, 4, 2, 2, np.random.default_rng(0)).topology
+    sizes = dict.fromkeys(topology.contraction_modes, 6) | dict.fromkeys(topology.physical_modes, 2)
+    # Quadrants, then halves: six products of matrices with 6^4 rows and columns.
+    assert work_of_sweep(tree_of(topology, tuple(sizes.items())), sizes, []) < 4 * 7 * 6**12
+
+
 def test_a_sweep_of_cp_networks_costs_what_their_gram_matrices_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -566,6 +582,41 @@ def test_a_sweep_lowers_the_error() -> None:
         arrays = now.arrays
     assert squares == sorted(squares, reverse=True)
     assert 0 < squares[-1] < 0.9 * squares[0]
+
+
+def test_rounding_that_hides_the_error_is_known() -> None:
+    rng = np.random.default_rng(0)
+    x, y = ring(5, 3, 2, rng), ring(5, 3, 2, rng)
+    s = x + 1e-4 * y
+    target = target_of(np, s)
+    sizes = sizes_within(target.topology, s.shape, caps(s, 2))
+    tree = tree_of(target.topology, tuple(sizes.items()))
+    kets = [kets_of_group(np, group) for group in target.groups]
+    # The same tensor, with large entries that cancel.
+    shear = np.array([[1.0, 1e4], [0.0, 1.0]])
+    held = {}
+    for name, array in x.arrays.items():
+        held[name] = np.einsum("aib,ac,bd->cdi", array, np.linalg.inv(shear).T, shear)
+    for start, doubts in ((list(held.values()), True), (balanced(target.topology, held), False)):
+        found = swept(np, target, tree, kets, start)
+        nodes = dict(zip(held, scaled_nodes(found.arrays, found.exponent), strict=True))
+        true = true_error(s, Network.from_topology(target.topology, nodes))
+        assert abs(found.square - true**2) <= found.doubt + 8 * EPS["float64"]
+        assert (found.doubt > 1e-10) == doubts
+
+
+def test_nodes_that_drift_are_brought_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_fitting, "MOST_SWEEPS", 20)
+    case = BY_NAME["tree8"]
+    x, y = (network(case, arrays(case, k, k)) for k in range(2))
+    assert fit(x - 2.5 * y, 4)[1] < 1e-6
+
+
+def balanced(topology: Topology, held: Mapping[str, Array]) -> list[Array]:
+    found = list(held.values())
+    for _ in range(10):
+        found = balanced_nodes(np, topology, found)
+    return found
 
 
 @pytest.mark.parametrize("name", ["ring4", "cp4", "star4", "hyperedge_and_modes"])
@@ -644,6 +695,42 @@ def test_starts_have_the_sizes_and_no_zeros() -> None:
                     assert array.shape == tuple(sizes[m] for m in held)
                     assert np.all(array != 0)
                     assert np.all(np.isfinite(array))
+
+
+def test_blocks_are_the_summands_farthest_from_those_before() -> None:
+    rng = np.random.default_rng(0)
+    terms = [
+        tnsum.random_network(ring(3, 2, 2, rng).topology, 2, k // 2, "complex128")
+        for k in range(12)
+    ]
+    weights = rng.standard_normal(12) + 1j * rng.standard_normal(12)
+    target = target_of(np, tnsum.add(*terms, weights=weights))
+    vectors = np.stack([w * wide(x).ravel() for w, x in zip(weights, terms, strict=True)])
+    vectors = vectors.astype(complex)
+    chosen = _pivots(np, target.groups)
+    for _ in range(5):
+        g, m = next(chosen)
+        left = np.linalg.norm(vectors, axis=1)
+        assert g == 0
+        assert left[m] >= (1 - 1e-9) * np.max(left)
+        direction = vectors[m] / left[m]
+        vectors = vectors - np.outer(vectors @ direction.conj(), direction)
+
+
+def test_ranks_that_are_too_large_are_cut() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(s) + 1j * rng.standard_normal(s) for s in ((3, 4, 6), (7, 6)))
+    product = (a.reshape(12, 6) @ b.T).reshape(3, 4, 7)
+    left, right = _cut_between(np, [a, b], 2)
+    values = np.linalg.svd(product.reshape(12, 7), compute_uv=False)
+    error = np.linalg.norm(np.tensordot(left, right, (2, 1)) - product)
+    assert math.isclose(error, np.linalg.norm(values[2:]), rel_tol=1e-9)
+    sizes = np.array([3.0, 0.1, 2.0, 1.0, 0.0])
+    one, two, three = _cut_hyperedge(
+        np, [a[..., :5] / a[..., :5], b[:, :5] / b[:, :5], sizes[None]], 3
+    )
+    assert three.ravel().tolist() == [3.0, 2.0, 1.0]
+    assert (one.shape, two.shape) == ((3, 4, 3), (7, 3))
 
 
 # CP

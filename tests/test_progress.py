@@ -25,7 +25,9 @@ def test_lines_off_a_terminal(kind: str, method: str, capfd: pytest.CaptureFixtu
     lines = err.splitlines()
     assert out == ""
     assert 1 < len(lines) <= 10
-    assert lines[-1] == f"Compressing 2 summands: {n} of {n} steps"
+    assert lines[0].startswith("Compressing 2 summands: ")
+    assert lines[0].endswith(f" of {n} steps")
+    assert lines[-1] == f"Compressing 2 summands: done after {n} steps"
 
 
 def test_a_bar_on_a_terminal(
@@ -45,4 +47,10 @@ def test_more_steps_than_were_thought_of_do_no_harm(capfd: pytest.CaptureFixture
     with _progress.shown("Work", 2, True) as step:
         for _ in range(5):
             step()
-    assert capfd.readouterr().err == "Work: 1 of 2 steps\nWork: 2 of 2 steps\n"
+    assert capfd.readouterr().err == "Work: 1 of 2 steps\nWork: done after 5 steps\n"
+
+
+def test_a_fit_that_ends_early_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    ring = tnsum.tensor_ring([np.ones((2, 3, 2))] * 4)
+    compress(ring + ring, max_rank=2, progress=True)
+    assert "Fitting 2 summands: done after " in capfd.readouterr().err

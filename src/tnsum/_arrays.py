@@ -152,8 +152,9 @@ def _is_mutable(xp: Namespace) -> bool:
 
 
 def can_decide(array: Array) -> bool:
-    """Whether a decision may depend on the values: not where a library may be tracing them."""
-    return library(namespace(array)) not in ("jax", "torch")
+    """Whether a decision may depend on the values: not where they are traced, or carry a gradient."""
+    xp = namespace(array)
+    return not array.requires_grad if _is_torch(xp) else not _is_jax(xp)
 
 
 def constant(xp: Namespace, array: Array) -> Array:

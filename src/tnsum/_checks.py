@@ -147,5 +147,15 @@ def checked_max_rank(max_rank: Any, modes: Sequence[str]) -> dict[str, int]:
             )
         is_integer = isinstance(rank, numbers.Integral) and not isinstance(rank, bool)
         if rank is not None and (not is_integer or rank < 1):
-            raise ModeError(f"max_rank must be a positive integer; {rank!r} came.")
+            raise ModeError(
+                f"max_rank must be a positive integer, or a dict of such by mode; {rank!r} came."
+            )
     return {mode: int(rank) for mode, rank in ranks.items() if rank is not None}
+
+
+def checked_integer(name: str, value: Any, least: int) -> int:
+    """An integer that is large enough."""
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not is_integer or value < least:
+        raise NetworkError(f"{name} must be an integer of at least {least}; {value!r} came.")
+    return int(value)

@@ -28,7 +28,9 @@ def shown(title: str, n_steps: int, is_asked: bool) -> Iterator[Step]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _in_lines(console.print, title, n_steps)
+        lines = _Lines(console.print, title, n_steps)
+        yield lines.step
+        lines.end()
         return
     columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console) as bars:
@@ -36,13 +38,17 @@ def shown(title: str, n_steps: int, is_asked: bool) -> Iterator[Step]:
         yield lambda: bars.advance(task)
 
 
-def _in_lines(write: Callable[[str], None], title: str, n_steps: int) -> Step:
-    n_done = 0
+class _Lines:
+    """A line for every tenth of the work, and one at its end."""
 
-    def step() -> None:
-        nonlocal n_done
-        n_done += 1
-        if n_done <= n_steps and n_done * _LINES // n_steps > (n_done - 1) * _LINES // n_steps:
-            write(f"{title}: {n_done} of {n_steps} steps")
+    def __init__(self, write: Callable[[str], None], title: str, n_steps: int) -> None:
+        self._write, self._title, self._n_steps, self._n_done = write, title, n_steps, 0
 
-    return step
+    def step(self) -> None:
+        self._n_done += 1
+        done, n = self._n_done, self._n_steps
+        if done < n and done * _LINES // n > (done - 1) * _LINES // n:
+            self._write(f"{self._title}: {done} of {n} steps")
+
+    def end(self) -> None:
+        self._write(f"{self._title}: done after {self._n_done} steps")

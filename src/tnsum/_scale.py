@@ -73,7 +73,9 @@ def rescaled_together(xp: Namespace, arrays: list[Array]) -> tuple[list[Array], 
     if largest == 0 or not math.isfinite(largest) or abs(math.log2(largest)) <= _NEAR:
         return arrays, 0.0
     exponent = math.floor(math.log2(largest))
-    return [array * 2.0**-exponent for array in arrays], float(exponent)
+    # In two steps: one alone may be out of range.
+    half = exponent // 2
+    return [array * 2.0**-half * 2.0 ** (half - exponent) for array in arrays], float(exponent)
 
 
 # Products of a few numbers of this log2 are in the range of single precision.

@@ -22,10 +22,10 @@ def norm(x: Network | NetworkSum) -> Scalar:
     The sum is orthogonalised, so that the error is about machine precision times the summands' norms,
     also where they nearly cancel. It is differentiable once, and overflows only if the norm itself does.
 
-    Two shorter ways are taken where they save much work (NumPy only). A long sum of trees is sketched
-    first, as in `compress`, in time linear in the number of summands if the ranks of the sum are small.
-    The inner products of all pairs of summands are added up, unless so much cancels that fewer than
-    eleven digits would be right.
+    Two shorter ways are taken where they save much work (not for JAX, nor where gradients flow). A long
+    sum of trees is sketched first, as in `compress`, in time linear in the number of summands if the
+    ranks of the sum are small. The inner products of all pairs of summands are added up, unless so much
+    cancels that fewer than eleven digits would be right.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def norm(x: Network | NetworkSum) -> Scalar:
     >>> norm(x)
     np.float64(5.0)
     """
-    length, exponent = _length(as_sum(x))
+    length, exponent = length_of(as_sum(x))
     return _arrays.scalar(_scale.unscaled(x.namespace, length, exponent))
 
 
@@ -63,9 +63,9 @@ def distance(x: Network | NetworkSum, y: Network | NetworkSum, relative: bool = 
     1e-10
     """
     difference = add(as_sum(x), as_sum(y), weights=[1, -1])
-    length, exponent = _length(difference)
+    length, exponent = length_of(difference)
     if relative:
-        other, other_exponent = _length(as_sum(y))
+        other, other_exponent = length_of(as_sum(y))
         length, exponent = length / other, exponent - other_exponent
     return _arrays.scalar(_scale.unscaled(difference.namespace, length, exponent))
 
@@ -103,10 +103,10 @@ def inner(x: Network | NetworkSum, y: Network | NetworkSum) -> Scalar:
     return _arrays.scalar(_scale.unscaled(xp, found, exponent + other_exponent))
 
 
-def _length(x: NetworkSum) -> tuple[Array, Array]:
+def length_of(x: NetworkSum) -> tuple[Array, Array]:
     """The norm as a number and a power of two."""
     xp, topology, groups = x.namespace, x.topology, x._grouped(x.dtype)
-    if x.n_summands > 1 and _arrays.can_decide(x._some_array):
+    if x.n_summands > 1 and all(map(_arrays.can_decide, _held(groups))):
         work, by_pairs = work_of_cores(topology, [groups]), _pairwise_work(topology, groups, groups)
         found = None
         is_long = x.n_summands >= _LONG and x.n_parameters * _SKETCH < min(work, by_pairs)
@@ -126,6 +126,10 @@ _MUCH = 2
 _LONG, _SKETCH = 16, 2**11
 
 
+def _held(groups: Sequence[Group]) -> list[Array]:
+    return [array for stack, weights in groups for array in (*stack.arrays.values(), weights)]
+
+
 def _length_by_sketch(
     xp: Namespace, x: NetworkSum, groups: Sequence[Group]
 ) -> _scale.Scaled | None:
@@ -133,8 +137,7 @@ def _length_by_sketch(
     # Compression builds on this module.
     from tnsum.compression import sketched_length
 
-    held = [array for stack, weights in groups for array in (*stack.arrays.values(), weights)]
-    is_finite = all(bool(xp.all(xp.isfinite(array))) for array in held)
+    is_finite = all(bool(xp.all(xp.isfinite(array))) for array in _held(groups))
     return sketched_length(x) if is_finite else None
 
 

@@ -41,13 +41,6 @@ def checked_shape(shape: Any, topology: Topology) -> tuple[int, ...]:
     return tuple(map(int, sizes))
 
 
-def checked_integer(name: str, value: Any, least: int) -> int:
-    """An integer that is large enough."""
-    if not _is_integer(value) or value < least:
-        raise NetworkError(f"{name} must be an integer of at least {least}; {value!r} came.")
-    return int(value)
-
-
 def _is_integer(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 

@@ -14,12 +14,11 @@ from typing import Any, final
 import numpy as np
 
 from tnsum import _arrays
-from tnsum._checks import checked_max_rank, checked_tolerance
+from tnsum._checks import checked_integer, checked_max_rank, checked_tolerance
 from tnsum._memory import check_memory
 from tnsum._typing import Array, DType, Namespace, Scalar
 from tnsum.compression._accepting import (
     aligned_terms,
-    checked_integer,
     checked_shape,
     checked_term,
     checked_topology,

@@ -103,20 +103,23 @@ def chain_of(xp: Namespace, x: Orthogonal) -> Chain:
 
 def truncated_chain(
     xp: Namespace, x: Chain, budget: float, floor: float, caps: Sequence[int | None]
-) -> tuple[list[Array], float]:
-    """The truncated arrays, of shape (rank down, n, rank up), and the norm of what is dropped.
+) -> tuple[list[Array], float, float]:
+    """The truncated arrays, of shape (rank down, n, rank up), the norm of what is dropped, and the
+    largest product of norms of what was multiplied.
 
     Budget, floor and caps are those of `truncated`.
     """
     found: list[Array] = []
     outside: list[Array | None] = [None] * len(x.groups)
-    left, lost, up = budget**2, 0.0, 1
+    left, lost, up, product = budget**2, 0.0, 1, 0.0
     precision = float(xp.finfo(x.core.dtype).eps)
     resolved = _RESOLVED * precision * float(xp.linalg.vector_norm(x.core)) ** 2
     for v in range(len(x.triangles), 0, -1):
         parts = [_times(xp, group[v], o) for group, o in zip(x.groups, outside, strict=True)]
         below = x.triangles[v - 1]
         matrix = total_of([b @ part for b, part in zip(below, parts, strict=True)])
+        norms = [_norm(xp, b) * _norm(xp, part) for b, part in zip(below, parts, strict=True)]
+        product = max(product, sum(norms))
         vectors, dropped = _row_space(xp, matrix, left / v, floor, caps[v - 1], resolved)
         rank = vectors.shape[1]
         left, lost = max(left - dropped, 0.0), lost + dropped
@@ -127,7 +130,12 @@ def truncated_chain(
         outside = [part @ basis for part in parts]
         up = rank
     leaves = [_times(xp, group[0], o) for group, o in zip(x.groups, outside, strict=True)]
-    return [total_of([_summed(xp, leaf, up) for leaf in leaves]), *reversed(found)], math.sqrt(lost)
+    arrays = [total_of([_summed(xp, leaf, up) for leaf in leaves]), *reversed(found)]
+    return arrays, math.sqrt(lost), product
+
+
+def _norm(xp: Namespace, array: Array) -> float:
+    return float(xp.linalg.vector_norm(array))
 
 
 def _row_space(

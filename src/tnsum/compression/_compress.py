@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tnsum import _arrays
-from tnsum._checks import checked_max_rank, checked_tolerance
+from tnsum._checks import checked_integer, checked_max_rank, checked_tolerance
 from tnsum._progress import shown
 from tnsum._typing import Namespace
 from tnsum.addition import as_sum
 from tnsum.compression._fitting import MOST_SWEEPS, fitted
-from tnsum.compression._result import Compression
+from tnsum.compression._result import Compression, counted
 from tnsum.compression._trees import compressed_tree
 from tnsum.errors import ModeError, NetworkError, TopologyError
 from tnsum.network import Network
@@ -65,11 +65,13 @@ def compress(
     orthogonal along each single mode, however alike they are, so that they could only be dropped.
     `cp_to_tucker` turns CP networks into a tree.
 
+    Values are looked at, so that nothing here can be traced (jax.jit), and no gradient is promised.
+
     Raises
     ------
     NetworkError
         `x` is something else; the tolerance is not in 0 ... 1 or smaller than the dtype can hold; the
-        method is unknown; entries or weights are not finite.
+        method is unknown; the seed is no integer of at least 0; entries or weights are not finite.
     ModeError
         A rank is not a positive integer, its mode is unknown, or there is none for a network that is
         not a tree.
@@ -79,7 +81,7 @@ def compress(
     Warns
     -----
     RuntimeWarning
-        Terms cancel so that rounding alone exceeds the tolerance.
+        Rounding alone exceeds the tolerance, for instance because terms cancel.
 
     Examples
     --------
@@ -100,6 +102,7 @@ def compress(
     precision = float(xp.finfo(_arrays.real_dtype(xp, s.dtype)).eps)
     wanted = checked_tolerance(tolerance, 4 * precision, s.dtype)
     ranks = checked_max_rank(max_rank, topology.contraction_modes)
+    checked_integer("seed", seed, 0)
     if method == "fit" or (method == "auto" and not topology.is_tree):
         return _fitted(xp, s, wanted, ranks, seed, progress)
     _check_tree(topology)
@@ -114,13 +117,13 @@ def _fitted(
     seed: int,
     progress: bool,
 ) -> Compression:
-    if not ranks:
+    if not ranks and s.topology.joined.contraction_modes:
         raise ModeError(
             "max_rank must be given where a network is fitted: it is not a tree, or the method is "
-            "'fit', and no tolerance tells how large its ranks must be."
+            "'fit', and no tolerance tells how large its ranks must be. CP networks become trees with "
+            "cp_to_tucker."
         )
-    title = f"Fitting {s.n_summands} summands"
-    with shown(title, MOST_SWEEPS, progress) as step:
+    with shown(f"Fitting {counted(s)}", MOST_SWEEPS, progress) as step:
         network, error = fitted(xp, s, ranks, tolerance, seed, lambda *_: step())
     return Compression(network, error, "estimate", "fit")
 

@@ -36,12 +36,13 @@ from typing import TypeAlias
 
 from tnsum import _arrays
 from tnsum._typing import Array, Namespace
+from tnsum.compression._conversion import scaled, zero_network
 from tnsum.compression._environments import kets_of_group
 from tnsum.compression._starts import starts
 from tnsum.compression._sweeps import Fit, balanced_nodes, swept
-from tnsum.compression._targets import Target, network_of, scaled, sizes_within, sum_of, target_of
+from tnsum.compression._targets import Target, network_of, sizes_within, sum_of, target_of
 from tnsum.compression._walks import tree_of, work_of_sweep
-from tnsum.measures import _length
+from tnsum.measures import length_of
 from tnsum.network import Network, NetworkStack
 from tnsum.orthogonal import work_of_cores
 from tnsum.summation import NetworkSum
@@ -111,7 +112,7 @@ def fitted(
     precision = float(xp.finfo(_arrays.real_dtype(xp, s.dtype)).eps)
     rounding = precision * target.cancellation
     if _ROUNDING * math.sqrt(len(topology.nodes)) * rounding >= 1:
-        return _zero(xp, s, topology), 1.0
+        return zero_network(xp, s, topology), 1.0
     whole = {**dict.fromkeys(topology.contraction_modes, s.n_summands), **s.ranks}
     if all(ranks.get(mode, rank) >= rank for mode, rank in whole.items()):
         return _blocks(xp, s, topology), _ROUNDING * rounding
@@ -212,7 +213,7 @@ def _exact_error(xp: Namespace, target: Target, fit: Fit) -> float:
     groups = [*target.groups, (stack, minus_one)]
     if work_of_cores(topology, [groups]) > _QUICK:
         return math.inf
-    length, exponent = _length(sum_of(topology, groups))
+    length, exponent = length_of(sum_of(topology, groups))
     return float(length) / target.norm * math.exp2(float(exponent) - target.norm_exponent)
 
 
@@ -223,15 +224,4 @@ def _blocks(xp: Namespace, s: NetworkSum, topology: Topology) -> Network:
     for name, modes in topology.nodes.items():
         array = blocks.arrays[name]
         arrays[name] = xp.reshape(array, (*array.shape, *(1,) * (len(modes) - array.ndim)))
-    return Network._unchecked(topology, arrays)
-
-
-def _zero(xp: Namespace, s: NetworkSum, topology: Topology) -> Network:
-    """The network of zero, of rank one."""
-    sizes = dict(zip(s.physical_modes, s.shape, strict=True))
-    device = _arrays.device_of(s._some_array)
-    arrays = {}
-    for name, modes in topology.nodes.items():
-        shape = tuple(sizes.get(mode, 1) for mode in modes)
-        arrays[name] = xp.zeros(shape, dtype=s.dtype, device=device)
     return Network._unchecked(topology, arrays)

@@ -31,6 +31,7 @@ from tnsum.compression._branches import Branch
 from tnsum.compression._conversion import check_range, scaled
 from tnsum.compression._fixed_tests import APART
 from tnsum.compression._products import Factor
+from tnsum.compression._result import warn_of_rounding
 from tnsum.compression._truncation import truncated
 from tnsum.compression._two_sided import Scaled, Sums
 from tnsum.errors import NetworkError
@@ -66,6 +67,7 @@ def compressed(
         )
     # What is lost, dropped and rounded is not orthogonal: it adds up.
     lost = _LOSS * found.lost + rounding
+    warn_of_rounding(rounding, tolerance, stacklevel=4)
     budget = size * max(0.0, tolerance - lost)
     arrays, dropped = truncated(xp, tree, found, budget, _NOISE * noise * size, caps)
     check_range(found.exponent + math.log2(size), len(tree), sums.some_array.dtype)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tnsum.network import Network
+from tnsum.summation import NetworkSum
 from tnsum.topology import listed_sizes
 
 
@@ -38,4 +40,21 @@ class Compression:
         return (
             f"Compression to ranks {listed_sizes(self.ranks)}, error {self.error:.1e} "
             f"({self.error_kind}), {self.method}"
+        )
+
+
+def counted(s: NetworkSum) -> str:
+    """How many summands there are, in words."""
+    return f"{s.n_summands} summand" + ("s" if s.n_summands != 1 else "")
+
+
+def warn_of_rounding(rounding: float, tolerance: float, stacklevel: int) -> None:
+    """Warn where rounding alone exceeds the tolerance."""
+    if 0 < tolerance < rounding:
+        warnings.warn(
+            f"Rounding alone makes a relative error of about {rounding:.1e}, more than the tolerance "
+            f"{tolerance:.1e}: the summands cancel, or are many, or the tolerance is near the precision "
+            f"of their dtype. Compress them in a wider dtype, or to a larger tolerance.",
+            RuntimeWarning,
+            stacklevel=stacklevel,
         )

@@ -30,8 +30,8 @@ from tnsum.compression._branches import Branch, Group
 from tnsum.compression._products import Factor, total_of
 from tnsum.compression._test_tensors import BLOCK, TestTensors
 
-# Test columns that no basis sees.
-TESTS = 16
+# Test columns that no basis sees; and in trees of more nodes than that, through which they vary more.
+TESTS, _MANY_TESTS, _MANY_NODES = 16, 64, 100
 _FIRST_WIDTH = 24
 # What is lost of the sum to rounding, in units of machine precision.
 _NOISE = 16.0
@@ -55,8 +55,10 @@ def sketched_bases(
     With `cap`, no sketch is wider than ranks of that size need; without `enough`, it is at once. None if
     a sketch wider than `give_up` is needed.
     """
-    most = math.inf if cap is None else 2 * cap + 2 * BLOCK
-    sketch = _Sketch(xp, TestTensors(xp, tree, groups, seed), enough, most, precision)
+    is_deep = len(tree) > _MANY_NODES
+    most = math.inf if cap is None else (4 if is_deep else 2) * cap + 2 * BLOCK
+    n_tests = _MANY_TESTS if is_deep else TESTS
+    sketch = _Sketch(xp, TestTensors(xp, tree, groups, seed), n_tests, enough, most, precision)
     step()
     bases: list[Basis] = []
     reduced: list[list[Array]] = []
@@ -85,12 +87,18 @@ class _Sketch:
     """The sum through as many test tensors as were needed so far; the first ones are the tests."""
 
     def __init__(
-        self, xp: Namespace, tests: TestTensors, enough: float, most: float, precision: float
+        self,
+        xp: Namespace,
+        tests: TestTensors,
+        n_tests: int,
+        enough: float,
+        most: float,
+        precision: float,
     ) -> None:
-        self._xp, self._tests, self._most = xp, tests, most
+        self._xp, self._tests, self._n_tests, self._most = xp, tests, n_tests, most
         width = most if enough == 0 and most < math.inf else min(most, _FIRST_WIDTH)
         self.width = _rounded_up(width)
-        self._outside = tests.outside(TESTS + self.width)
+        self._outside = tests.outside(n_tests + self.width)
         # What is below the noise of the sum cannot be lost.
         noise = precision * max(1.0, tests.cancellation(self._outside[0]))
         self._enough = max(enough, _NOISE * noise) if enough or most == math.inf else 0.0
@@ -101,7 +109,7 @@ class _Sketch:
         n_columns = sum(factor.n_columns for factor in factors)
         enough_columns = min(math.prod(factors[0].rows), n_columns, self._most)
         seen = self._seen(factors, self._outside[v])
-        tests, sketch = seen[:, :TESTS], seen[:, TESTS:]
+        tests, sketch = seen[:, : self._n_tests], seen[:, self._n_tests :]
         while True:
             basis, loss = _chosen(xp, sketch, tests, self._enough)
             if loss <= self._enough or sketch.shape[1] >= enough_columns:

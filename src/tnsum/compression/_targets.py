@@ -24,7 +24,7 @@ from tnsum.compression._environments import ket
 from tnsum.compression._walks import tree_of
 from tnsum.contraction import STACK, evaluate_scaled, operands_of, pieces
 from tnsum.errors import NetworkError
-from tnsum.measures import _length
+from tnsum.measures import length_of
 from tnsum.network import Network, NetworkStack
 from tnsum.orthogonal import Group, balanced
 from tnsum.summation import NetworkSum
@@ -81,7 +81,7 @@ def target_of(xp: Namespace, s: NetworkSum) -> Target:
     weights, whole = rescaled_together(xp, [weights for _, weights in groups])
     groups = [(stack, w) for (stack, _), w in zip(groups, weights, strict=True)]
     norms = [log2_norms(xp, stack, weights) for stack, weights in groups]
-    norm, taken = _length(sum_of(distinct, groups))
+    norm, taken = length_of(sum_of(distinct, groups))
     return Target(distinct, groups, float(exponent) + whole, float(norm), float(taken), norms)
 
 
@@ -169,17 +169,6 @@ def sizes_within(
             if len(others) == 2 and min(others) < sizes[mode]:
                 sizes[mode], shrinking = min(others), True
     return sizes
-
-
-def scaled(arrays: Sequence[Array], exponent: float) -> list[Array]:
-    """Nodes times a power of two, of which each takes a share: one alone might overflow."""
-    n, whole = len(arrays), int(exponent)
-    shares = [whole * (k + 1) // n - whole * k // n for k in range(n)]
-    halves = [share // 2 for share in shares]
-    return [
-        array * 2.0**half * 2.0 ** (share - half)
-        for array, half, share in zip(arrays, halves, shares, strict=True)
-    ]
 
 
 def network_of(

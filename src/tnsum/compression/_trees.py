@@ -13,7 +13,6 @@ errors of different summands are taken to be independent, and add up in quadratu
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 
 from tnsum import _arrays
@@ -31,7 +30,7 @@ from tnsum.compression._conversion import (
     zero_network,
 )
 from tnsum.compression._norms import log2_of_norms
-from tnsum.compression._result import Compression
+from tnsum.compression._result import Compression, counted, warn_of_rounding
 from tnsum.compression._sketch import sketched_bases
 from tnsum.compression._truncation import truncated
 from tnsum.summation import NetworkSum
@@ -43,6 +42,8 @@ _NOISE = 4.0
 # The rounding error in units of the noise, times the root of the number of nodes: never, and hardly
 # ever exceeded.
 _ROUNDING = {"bound": 20.0, "estimate": 8.0}
+# The same in units of what is multiplied at one mode, where that is far larger than the sum.
+_OF_PRODUCT = 4.0
 # A rounding error so many times smaller than the tolerance need not be known better.
 _UNSEEN = 1000.0
 # How many times larger than its estimate what a sketch loses hardly ever is.
@@ -66,10 +67,10 @@ def compressed_tree(
     tree = branches_of(topology)
     caps = [ranks.get(str(branch.up)) for branch in tree[:-1]]
     groups, exponent = groups_of(xp, s, topology, tree)
-    with shown(f"Compressing {s.n_summands} summands", len(tree) + 1, progress) as step:
+    with shown(f"Compressing {counted(s)}", len(tree) + 1, progress) as step:
         found, kind = _reduced(xp, tree, groups, tolerance, caps, precision, method, seed, step)
         noise = precision * _alone(xp, tree, groups, found, kind, tolerance / precision)
-        arrays, error = _truncated(xp, tree, found, tolerance, caps, noise, kind)
+        arrays, error = _truncated(xp, tree, found, tolerance, caps, noise, kind, precision)
         step()
     if arrays is None:
         network = zero_network(xp, s, topology)
@@ -154,6 +155,7 @@ def _truncated(
     caps: Sequence[int | None],
     noise: float,
     kind: str,
+    precision: float,
 ) -> tuple[list[Array] | None, float]:
     """The truncated arrays, or None if there is nothing but noise, and the relative error."""
     size = float(xp.linalg.vector_norm(found.core))
@@ -167,14 +169,12 @@ def _truncated(
     left = max(0.0, tolerance - rounding) / margin
     budget = size * math.sqrt(max(0.0, left**2 - loss**2))
     if isinstance(found, Chain):
-        arrays, dropped = truncated_chain(xp, found, budget, _NOISE * noise, caps)
+        arrays, dropped, product = truncated_chain(xp, found, budget, _NOISE * noise, caps)
+        if kind == "bound":
+            # Neighbours with large entries that cancel round as these do.
+            rounding = max(rounding, _OF_PRODUCT * precision * product / size)
     else:
         arrays, dropped = truncated(xp, tree, found, budget, _NOISE * noise, caps)
-    if 0 < tolerance < rounding:
-        warnings.warn(
-            f"Rounding alone makes a relative error of about {rounding:.1e}, more than the tolerance "
-            f"{tolerance:.1e}: the summands cancel, or are many. Compress them in a wider dtype.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-    return arrays, math.hypot(dropped / size, loss) * margin + rounding
+    warn_of_rounding(rounding, tolerance, stacklevel=5)
+    # The result is a projection of the sum: not farther from it than zero is.
+    return arrays, min(math.hypot(dropped / size, loss) * margin, 1.0) + rounding
