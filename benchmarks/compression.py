@@ -7,6 +7,8 @@ that misses its tolerance ends the run. See trains.py for sums of tensor trains 
 libraries to them, star_and_tree.py for Tucker networks and binary trees.
 """
 
+import time
+from collections.abc import Sequence
 from typing import Any
 
 import measure  # isort: skip - threads are set before NumPy is imported
@@ -34,12 +36,15 @@ def best_routes(times: dict[str, float], met: set[str]) -> dict[str, str]:
 
 
 def compared(
-    routes: dict[str, Route], exact: Any, tolerance: float, at_least: int
+    routes: dict[str, Route], exact: Any, tolerance: float, once: bool
 ) -> tuple[dict[str, float], dict[str, str], set[str]]:
-    """Times, what came out, and who met the tolerance."""
-    notes, met = {}, set()
+    """Times, what came out, and who met the tolerance; with `once`, of a single run."""
+    times, notes, met = {}, {}, set()
     for name, (work, cores_of) in routes.items():
-        cores = cores_of(work())
+        start = time.perf_counter()
+        result = work()
+        times[name] = time.perf_counter() - start
+        cores = cores_of(result)
         error = relative_error(cores, exact)
         if error <= tolerance:
             met.add(name)
@@ -48,7 +53,11 @@ def compared(
         missed = "" if name in met else ", missed"
         notes[name] = f"{error:.0e}{missed}, rank {max(c.shape[-1] for c in cores)}"
     works: dict[str, Work] = {name: work for name, (work, _) in routes.items()}
-    return interleaved(works, 1.0, at_least, 25 if at_least > 1 else 1), notes, met
+    if once:
+        times |= interleaved({"tnsum": works["tnsum"]}, 1.0)
+    else:
+        times = interleaved(works, 1.0)
+    return times, notes, met
 
 
 HEADER = ("M", "order", "sum", "tolerance", "tnsum", "error, rank", *LIBRARIES)
@@ -82,7 +91,7 @@ def few_trains(report: Report, quick: bool) -> None:
             routes |= of_teneva(terms, tolerance) | of_torch(terms, tolerance)
             routes |= of_quimb(terms, tolerance, rank)
             del routes["quimb, fit"]
-            times, notes, met = compared(routes, exact, tolerance, at_least=9)
+            times, notes, met = compared(routes, exact, tolerance, once=False)
             case = n, 10, kind, f"{tolerance:.0e}"
             rows.append(row(case, times, notes, best_routes(times, met)))
             report.step(" | ".join(map(str, rows[-1])))
@@ -97,29 +106,36 @@ def many_trains(report: Report, quick: bool) -> None:
         "`is_eigh` leaves its singular values on the wrong side when it truncates, so that ranks grow "
         "with every batch; it is left out here."
     )
+    report.table(HEADER, rows_of_many(report, 10, (100,) if quick else (100, 1000)))
+
+
+def long_trains(report: Report, quick: bool) -> None:
+    if not quick:
+        report.text("## Sums of many long tensor trains\n\nThe same for order 50; all routes once.")
+        report.table(HEADER, rows_of_many(report, 50, (100, 1000)))
+
+
+def rows_of_many(report: Report, order: int, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
     rows = []
-    for order in (10,) if quick else (10, 50):
-        for n_words, decay, kind in (LOW_RANK, DECAYING):
-            for tolerance in (1e-6, 1e-10):
-                best: dict[str, str] = {}
-                for n in (100,) if quick else (100, 1000):
-                    terms, exact = dictionary_sum(n, order, n_words, decay)
-                    routes = {"tnsum": ours(terms, tolerance)}
-                    rank = max(routes["tnsum"][0]().ranks.values())
-                    routes |= of_teneva(terms, tolerance) | of_torch(terms, tolerance)
-                    routes |= of_quimb(terms, tolerance, rank)
-                    del routes["teneva, SVD"]
-                    if order > 10 or n > 100:
-                        del routes["quimb, fit"]
-                    wanted = {"tnsum", *best.values()} if best else set(routes)
-                    routes = {name: route for name, route in routes.items() if name in wanted}
-                    times, notes, met = compared(
-                        routes, exact, tolerance, 3 if n == 100 and order == 10 else 1
-                    )
-                    best = best or best_routes(times, met)
-                    rows.append(row((n, order, kind, f"{tolerance:.0e}"), times, notes, best))
-                    report.step(" | ".join(map(str, rows[-1])))
-    report.table(HEADER, rows)
+    for n_words, decay, kind in (LOW_RANK, DECAYING):
+        for tolerance in (1e-6, 1e-10):
+            best: dict[str, str] = {}
+            for n in numbers:
+                terms, exact = dictionary_sum(n, order, n_words, decay)
+                routes = {"tnsum": ours(terms, tolerance)}
+                rank = max(routes["tnsum"][0]().ranks.values())
+                routes |= of_teneva(terms, tolerance) | of_torch(terms, tolerance)
+                routes |= of_quimb(terms, tolerance, rank)
+                for left_out in ("teneva, SVD", "tntorch", *(["quimb, fit"] if order > 10 else [])):
+                    del routes[left_out]
+                wanted = {"tnsum", *best.values()} if best else set(routes)
+                routes = {name: route for name, route in routes.items() if name in wanted}
+                once = n > 100 or order > 10
+                times, notes, met = compared(routes, exact, tolerance, once)
+                best = best or best_routes(times, met)
+                rows.append(row((n, order, kind, f"{tolerance:.0e}"), times, notes, best))
+                report.step(" | ".join(map(str, rows[-1])))
+    return rows
 
 
 def single_precision(report: Report, quick: bool) -> None:
@@ -162,10 +178,10 @@ def growth(report: Report, quick: bool) -> None:
         terms, _ = dictionary_sum(n, 10, *DECAYING[:2])
         s = tnsum.NetworkStack.from_networks([tnsum.tensor_train(cores) for cores in terms]).sum()
         del terms
-        time = interleaved({"": lambda s=s: tnsum.compress(s, 1e-6)}, 1.0)[""]  # type: ignore[misc]
+        seconds = interleaved({"": lambda s=s: tnsum.compress(s, 1e-6)}, 1.0)[""]  # type: ignore[misc]
         _, peak = with_peak_memory(lambda s=s: tnsum.compress(s, 1e-6))  # type: ignore[misc]
-        rows.append((n, time, peak, s.n_parameters * 8))
-        report.step(f"M = {n}: {in_seconds(time)}")
+        rows.append((n, seconds, peak, s.n_parameters * 8))
+        report.step(f"M = {n}: {in_seconds(seconds)}")
     large = [row for row in rows if row[0] >= 100]
     exponents = [slope([r[0] for r in large], [r[k] for r in large]) for k in (1, 2)]
     report.table(
@@ -257,8 +273,8 @@ def builder(n: int) -> Any:
 
 
 PARTS = (
-    few_trains, many_trains, single_precision, growth, distance_from_peak, binary_trees, stars,
-    small_stars, operator,
+    few_trains, single_precision, growth, distance_from_peak, binary_trees, stars, small_stars,
+    operator, many_trains, long_trains,
 )  # fmt: skip
 
 if __name__ == "__main__":

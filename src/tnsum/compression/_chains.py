@@ -118,8 +118,8 @@ def truncated_chain(
         parts = [_times(xp, group[v], o) for group, o in zip(x.groups, outside, strict=True)]
         below = x.triangles[v - 1]
         matrix = total_of([b @ part for b, part in zip(below, parts, strict=True)])
-        norms = [_norm(xp, b) * _norm(xp, part) for b, part in zip(below, parts, strict=True)]
-        product = max(product, sum(norms))
+        triples = zip(x.groups, below, parts, strict=True)
+        product = max(product, sum(_product(xp, g[0].shape[0], b, part) for g, b, part in triples))
         vectors, dropped = _row_space(xp, matrix, left / v, floor, caps[v - 1], resolved)
         rank = vectors.shape[1]
         left, lost = max(left - dropped, 0.0), lost + dropped
@@ -134,8 +134,11 @@ def truncated_chain(
     return arrays, math.sqrt(lost), product
 
 
-def _norm(xp: Namespace, array: Array) -> float:
-    return float(xp.linalg.vector_norm(array))
+def _product(xp: Namespace, m: int, below: Array, part: Array) -> float:
+    """The sum over m of the norm of R_c[m] times that of A_v[m] P_v[m]."""
+    one = xp.linalg.vector_norm(xp.reshape(below, (below.shape[0], m, -1)), axis=(0, 2))
+    other = xp.linalg.vector_norm(xp.reshape(part, (m, -1)), axis=1)
+    return float(xp.sum(one * other))
 
 
 def _row_space(

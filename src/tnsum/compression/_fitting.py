@@ -80,7 +80,7 @@ def fitted(
 
     No bound is promised: what is returned is the best that was found. `s` is left alone, and no dense
     array is built. If the ranks hold the whole sum, its blocks are returned. A sum that is zero up to
-    rounding gives zero, of rank one, with error 1.
+    rounding gives zero, of rank one, with error 1; so does a fit that comes no nearer.
 
     Parameters
     ----------
@@ -125,6 +125,8 @@ def fitted(
     if error < _NEAR_UNSEEN * math.sqrt(unseen):
         rounding += math.sqrt(precision * fit.doubt)
         error = min(error, _exact_error(xp, target, fit) + _ROUNDING * rounding)
+    if not error < 1:
+        return zero_network(xp, s, topology), 1.0
     arrays = scaled(fit.arrays, fit.exponent + target.exponent)
     return network_of(xp, target, arrays, topology), error
 
