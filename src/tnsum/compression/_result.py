@@ -21,7 +21,8 @@ class Compression:
     error : float
         Relative to the norm of what was compressed, rounding included.
     error_kind : str
-        "bound": the error is not larger. "estimate": it hardly ever is.
+        "bound": the error is not larger. "estimate": it hardly ever is. On branching trees both take
+        the entries of neighbouring nodes not to cancel, as they do in badly conditioned gauges.
     method : str
         "direct", "sketch", "fit" or "accumulator".
     """
