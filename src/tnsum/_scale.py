@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tnsum._arrays import astype, constant, dtype_name, is_on_host, library
+from tnsum._arrays import astype, constant, dtype_name, is_on_host, length, library
 from tnsum._typing import Array, DType, Namespace
 
 Scaled: TypeAlias = tuple[Array, Array]
@@ -69,6 +69,8 @@ def rescaled_together(xp: Namespace, arrays: list[Array]) -> tuple[list[Array], 
 
     The values are looked at: not for what is being traced.
     """
+    if library(xp) == "numpy" and all(2.0**-_NEAR <= length(xp, a) <= 2.0**_NEAR for a in arrays):
+        return arrays, 0.0
     largest = max(float(xp.max(xp.abs(array))) for array in arrays)
     if largest == 0 or not math.isfinite(largest) or abs(math.log2(largest)) <= _NEAR:
         return arrays, 0.0

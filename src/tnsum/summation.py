@@ -59,7 +59,8 @@ class NetworkSum(Summable):
            [ 0. ,  1. ,  0. ,  2. , -0. , -0.5]])
     """
 
-    __slots__ = ("__weakref__", "_n_summands", "_terms", "_topology", "_weights")
+    __slots__ = ("__weakref__", "_dtype", "_n_summands", "_terms", "_topology", "_weights")
+    _dtype: DType | None
     _n_summands: int | None
     _terms: tuple[Term, ...]
     _weights: tuple[Scalar, ...]
@@ -78,6 +79,7 @@ class NetworkSum(Summable):
         self._terms = tuple(terms)
         self._weights = tuple(weights)
         self._n_summands = None
+        self._dtype = None
         return self
 
     @classmethod
@@ -128,9 +130,11 @@ class NetworkSum(Summable):
     @property
     def dtype(self) -> DType:
         """The result type of all summands; complex if a weight is."""
-        dtypes = [term.dtype for term in self._terms]
-        complex_weight = any(map(is_complex_weight, self._weights))
-        return _arrays.result_dtype(self.namespace, dtypes, complex_weight)
+        if self._dtype is None:
+            dtypes = [term.dtype for term in self._terms]
+            complex_weight = any(map(is_complex_weight, self._weights))
+            self._dtype = _arrays.result_dtype(self.namespace, dtypes, complex_weight)
+        return self._dtype
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -23,8 +23,8 @@ from tnsum.compression._accepting import (
     checked_term,
     checked_topology,
 )
-from tnsum.compression._branches import branches_of, node_array
-from tnsum.compression._conversion import check_finite, joined_stack
+from tnsum.compression._branches import branches_of
+from tnsum.compression._conversion import check_finite, joined_stack, network_of
 from tnsum.compression._fixed_tests import FixedTests, fixed_tests, widths_for
 from tnsum.compression._recovery import compressed, precision_of
 from tnsum.compression._result import Compression
@@ -263,12 +263,8 @@ class SumAccumulator:
         wanted = checked_tolerance(tolerance, 4 * precision_of(xp, sums), self.dtype)
         caps = self._checked_caps(max_rank)
         arrays, error = compressed(xp, tree, self._sizes, sums, wanted, caps)
-        sizes = dict(zip(self._topology.physical_modes, self._shape, strict=True))
-        held = {branch.name: (branch, a) for branch, a in zip(tree, arrays, strict=True)}
-        topology = self._topology.joined
-        nodes = topology.nodes.items()
-        found = {name: node_array(xp, *held[name], modes, sizes) for name, modes in nodes}
-        return Compression(Network._unchecked(topology, found), error, "estimate", "accumulator")
+        network = network_of(xp, self._topology.joined, self._shape, tree, arrays)
+        return Compression(network, error, "estimate", "accumulator")
 
     def _plus(self, others: Sums, have_library: bool) -> Sums:
         """The sums and those of another accumulator."""

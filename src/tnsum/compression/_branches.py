@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from tnsum._typing import Array, Namespace
@@ -41,6 +41,8 @@ class Branch:
         The children's positions, in the order of `down`.
     down : tuple of str
     physical : tuple of str
+    held : tuple of str
+        All modes, in the order of the node's own axes.
     """
 
     name: str
@@ -49,11 +51,27 @@ class Branch:
     children: tuple[int, ...]
     down: tuple[str, ...]
     physical: tuple[str, ...]
+    held: tuple[str, ...]
 
-    @property
+    @cached_property
     def modes(self) -> tuple[str, ...]:
         """The modes in the order of the axes above."""
         return (*self.down, *self.physical, *((self.up,) if self.up is not None else ()))
+
+    @cached_property
+    def axes(self) -> tuple[int, ...]:
+        """Where each of `modes` is among `held`."""
+        return tuple(map(self.held.index, self.modes))
+
+    @cached_property
+    def axes_back(self) -> tuple[int, ...]:
+        """Where each of `held` is among `modes`."""
+        return tuple(map(self.modes.index, self.held))
+
+    @cached_property
+    def is_in_order(self) -> bool:
+        """Whether `modes` and `held` are the same."""
+        return self.modes == self.held
 
 
 @lru_cache(maxsize=256)
@@ -83,6 +101,7 @@ def branches_of(topology: Topology) -> tuple[Branch, ...]:
                 tuple(position[others[mode]] for mode in down),
                 down,
                 tuple(mode for mode in topology.nodes[name] if mode in physical),
+                tuple(topology.nodes[name]),
             )
         )
     return tuple(found)
@@ -119,11 +138,9 @@ def group_of(xp: Namespace, tree: Sequence[Branch], stack: NetworkStack, weights
     """The arrays of a stack in the shape above, the weights in the root."""
     found = []
     for branch in tree:
-        held = stack.topology.nodes[branch.name]
         array = stack.arrays[branch.name]
-        axes = (0, *(held.index(mode) + 1 for mode in branch.modes))
-        if axes != tuple(range(len(axes))):
-            array = xp.permute_dims(array, axes)
+        if not branch.is_in_order:
+            array = xp.permute_dims(array, (0, *(axis + 1 for axis in branch.axes)))
         n_down = 1 + len(branch.down)
         size = math.prod(array.shape[n_down : n_down + len(branch.physical)])
         up = array.shape[-1] if branch.up is not None else 1
@@ -133,16 +150,12 @@ def group_of(xp: Namespace, tree: Sequence[Branch], stack: NetworkStack, weights
     return found
 
 
-def node_array(
-    xp: Namespace, branch: Branch, array: Array, modes: Sequence[str], sizes: Mapping[str, int]
-) -> Array:
-    """An array of shape (ranks down, n, rank up) with one axis per mode, in the order of `modes`."""
-    n_down = len(branch.down)
-    ranks = dict(
-        zip((*branch.down, branch.up), (*array.shape[:n_down], array.shape[-1]), strict=True)
-    )
-    array = xp.reshape(array, tuple(ranks.get(m, sizes.get(m, 1)) for m in branch.modes))
-    return xp.permute_dims(array, tuple(branch.modes.index(mode) for mode in modes))
+def node_array(xp: Namespace, branch: Branch, array: Array, sizes: Mapping[str, int]) -> Array:
+    """An array of shape (ranks down, n, rank up) with one axis per mode, in the node's own order."""
+    physical = [sizes[mode] for mode in branch.physical]
+    up = array.shape[-1:] if branch.up is not None else ()
+    array = xp.reshape(array, (*array.shape[: len(branch.down)], *physical, *up))
+    return array if branch.is_in_order else xp.permute_dims(array, branch.axes_back)
 
 
 def moved(xp: Namespace, array: Array, axis: int, to: int) -> Array:

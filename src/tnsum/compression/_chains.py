@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tnsum._arrays import conj, device_of, on_host, triangle
+from tnsum._arrays import conj, device_of, length, on_host, triangle
 from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
@@ -102,12 +102,12 @@ def chain_of(xp: Namespace, x: Orthogonal) -> Chain:
 
 
 def truncated_chain(
-    xp: Namespace, x: Chain, budget: float, floor: float, caps: Sequence[int | None]
+    xp: Namespace, x: Chain, budget: float, floor: float, caps: Sequence[int | None], small: float
 ) -> tuple[list[Array], float, float]:
     """The truncated arrays, of shape (rank down, n, rank up), the norm of what is dropped, and the
     largest product of norms of what was multiplied.
 
-    Budget, floor and caps are those of `truncated`.
+    Budget, floor and caps are those of `truncated`. Products up to `small` need not be exact.
     """
     found: list[Array] = []
     outside: list[Array | None] = [None] * len(x.groups)
@@ -118,8 +118,7 @@ def truncated_chain(
         parts = [_times(xp, group[v], o) for group, o in zip(x.groups, outside, strict=True)]
         below = x.triangles[v - 1]
         matrix = total_of([b @ part for b, part in zip(below, parts, strict=True)])
-        triples = zip(x.groups, below, parts, strict=True)
-        product = max(product, sum(_product(xp, g[0].shape[0], b, part) for g, b, part in triples))
+        product = max(product, _product(xp, x.groups, below, parts, small))
         vectors, dropped = _row_space(xp, matrix, left / v, floor, caps[v - 1], resolved)
         rank = vectors.shape[1]
         left, lost = max(left - dropped, 0.0), lost + dropped
@@ -134,11 +133,25 @@ def truncated_chain(
     return arrays, math.sqrt(lost), product
 
 
-def _product(xp: Namespace, m: int, below: Array, part: Array) -> float:
-    """The sum over m of the norm of R_c[m] times that of A_v[m] P_v[m]."""
-    one = xp.linalg.vector_norm(xp.reshape(below, (below.shape[0], m, -1)), axis=(0, 2))
-    other = xp.linalg.vector_norm(xp.reshape(part, (m, -1)), axis=1)
-    return float(xp.sum(one * other))
+def _product(
+    xp: Namespace,
+    groups: Sequence[Group],
+    below: Sequence[Array],
+    parts: Sequence[Array],
+    small: float,
+) -> float:
+    """The sum over m of the norm of R_c[m] times that of A_v[m] P_v[m], or a small bound of it."""
+    pairs = list(zip(below, parts, strict=True))
+    bound = sum(length(xp, b) * length(xp, part) for b, part in pairs)
+    if bound <= small:
+        return bound
+    total = 0.0
+    for group, (b, part) in zip(groups, pairs, strict=True):
+        m = group[0].shape[0]
+        one = xp.linalg.vector_norm(xp.reshape(b, (b.shape[0], m, -1)), axis=(0, 2))
+        other = xp.linalg.vector_norm(xp.reshape(part, (m, -1)), axis=1)
+        total += float(xp.sum(one * other))
+    return total
 
 
 def _row_space(
@@ -152,21 +165,28 @@ def _row_space(
     # LAPACK is quicker with a long matrix than with a wide one.
     matrix = matrix.T
     if matrix.shape[1] >= _MANY and budget > resolved:
-        squares, vectors = xp.linalg.eigh(conj(xp, matrix.T) @ matrix)
+        squares, turn = xp.linalg.eigh(conj(xp, matrix.T) @ matrix)
         values = np.sqrt(np.maximum(np.asarray(on_host(squares), dtype=float)[::-1], 0.0))
         rank, _ = rank_of(values, budget - resolved / 2, floor, cap)
-        vectors, _ = xp.linalg.qr(matrix @ vectors[:, -rank:])
-        rest = matrix - vectors @ (conj(xp, vectors.T) @ matrix)
-        dropped = float(xp.linalg.vector_norm(rest)) ** 2
-        if dropped <= budget or rank == cap:
-            return vectors, dropped
+        if values[rank - 1] ** 2 > resolved / 2:
+            vectors = _orthonormal(xp, matrix @ (turn[:, -rank:] / xp.sqrt(squares[-rank:])))
+            rest = matrix - vectors @ (conj(xp, vectors.T) @ matrix)
+            dropped = length(xp, rest) ** 2
+            if dropped <= budget or rank == cap:
+                return vectors, dropped
     vectors, singular, _ = xp.linalg.svd(matrix, full_matrices=False)
     rank, dropped = rank_of(np.asarray(on_host(singular), dtype=float), budget, floor, cap)
     return vectors[:, :rank], dropped
 
 
 # Gram matrices resolve squares down to so many times machine precision, and pay for so many columns.
-_RESOLVED, _MANY = 100.0, 48
+_RESOLVED, _MANY = 100.0, 24
+
+
+def _orthonormal(xp: Namespace, vectors: Array) -> Array:
+    """Vectors that are nearly orthonormal made so, in the same space."""
+    lower = xp.linalg.cholesky(conj(xp, vectors.T) @ vectors)
+    return vectors @ conj(xp, xp.linalg.inv(lower).T)
 
 
 def _with_below(

@@ -93,17 +93,16 @@ _MOST_AT_ROOT = 20
 
 def network_of(
     xp: Namespace,
-    s: NetworkSum,
     topology: Topology,
+    shape: Sequence[int],
     tree: Sequence[Branch],
     arrays: Sequence[Array],
 ) -> Network:
-    sizes = dict(zip(s.physical_modes, s.shape, strict=True))
+    """The network of a tree's arrays, of shape (ranks down, n, rank up)."""
+    sizes = dict(zip(topology.physical_modes, shape, strict=True))
     held = {branch.name: (branch, array) for branch, array in zip(tree, arrays, strict=True)}
-    return Network._unchecked(
-        topology,
-        {name: node_array(xp, *held[name], modes, sizes) for name, modes in topology.nodes.items()},
-    )
+    nodes = {name: node_array(xp, *held[name], sizes) for name in topology.nodes}
+    return Network._unchecked(topology, nodes)
 
 
 def zero_network(xp: Namespace, s: NetworkSum, topology: Topology) -> Network:

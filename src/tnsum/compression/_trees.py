@@ -77,7 +77,7 @@ def compressed_tree(
     else:
         size = float(xp.linalg.vector_norm(found.core))
         check_range(found.exponent + exponent + math.log2(size), len(tree), s.dtype)
-        network = network_of(xp, s, topology, tree, scaled(arrays, found.exponent + exponent))
+        network = network_of(xp, topology, s.shape, tree, scaled(arrays, found.exponent + exponent))
     return Compression(network, error, kind, "direct" if kind == "bound" else "sketch")
 
 
@@ -169,7 +169,8 @@ def _truncated(
     left = max(0.0, tolerance - rounding) / margin
     budget = size * math.sqrt(max(0.0, left**2 - loss**2))
     if isinstance(found, Chain):
-        arrays, dropped, product = truncated_chain(xp, found, budget, _NOISE * noise, caps)
+        small = rounding * size / (_OF_PRODUCT * precision)
+        arrays, dropped, product = truncated_chain(xp, found, budget, _NOISE * noise, caps, small)
         if kind == "bound":
             # Neighbours with large entries that cancel round as these do.
             rounding = max(rounding, _OF_PRODUCT * precision * product / size)

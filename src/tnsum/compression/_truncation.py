@@ -131,7 +131,12 @@ def rank_of(
 
     Those that the budget or the floor let go are dropped, and those beyond the cap.
     """
-    squares = np.cumsum(values[::-1] ** 2)
-    kept = len(values) - int(squares.searchsorted(budget, side="right"))
-    rank = max(1, min(kept, int(np.count_nonzero(values > floor)), cap or kept))
-    return rank, float(squares[-rank - 1]) if rank < len(values) else 0.0
+    numbers = values.tolist()
+    rank, dropped = len(numbers), 0.0
+    while rank > 1:
+        value = numbers[rank - 1]
+        if dropped + value**2 > budget and value > floor and (cap is None or rank <= cap):
+            break
+        dropped += value**2
+        rank -= 1
+    return rank, dropped
