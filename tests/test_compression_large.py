@@ -1,10 +1,12 @@
 """compress at length: a thousand random sums of every kind; torch and JAX are in test_compression."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from compression_cases import FAMILIES, decaying, operator_train, random_sum, train, true_error
-from tnsum import NetworkStack, compress
+from tnsum import NetworkStack, add, compress, tensor_train
 
 pytestmark = pytest.mark.large
 
@@ -49,3 +51,21 @@ def test_many_terms_of_order_50(dtype: str) -> None:
         best = compress(x, 1e-3, method="direct")
         pairs = [(rank, best.ranks[mode]) for mode, rank in c.ranks.items()]
         assert all(rank <= 1.02 * least + 1 for rank, least in pairs)
+
+
+@pytest.mark.parametrize("how", [{"tolerance": 0.5}, {"tolerance": 0.1}, {"max_rank": 10}])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_slowly_falling_product_states_of_order_400(how: dict[str, Any], seed: int) -> None:
+    rng = np.random.default_rng(400)
+    vectors = rng.standard_normal((60, 400, 4))
+    vectors /= np.linalg.norm(vectors, axis=2, keepdims=True)
+    terms = [tensor_train([v[None, :, None] for v in term]) for term in vectors]
+    x = add(*terms, weights=[1.15**-k for k in range(60)])
+    c = compress(x, method="sketch", seed=seed, **how)
+    error = true_error(x, c.network)
+    assert error <= c.error <= 1.1 * error
+    if "max_rank" in how:
+        # These product states are all but orthogonal.
+        assert error < 1.1 * 1.15**-10
+    else:
+        assert c.error <= how["tolerance"]

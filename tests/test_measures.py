@@ -12,7 +12,7 @@ from compression_cases import binary_tree, decaying, log2_norm, star
 from compression_cases import train as train_of
 from libraries import TALL, library, network, rounding
 from oracle import dense, dense_sum, relative_error
-from tnsum import Network, NetworkStack, NetworkSum, _arrays, distance, inner, measures, norm
+from tnsum import Network, NetworkStack, NetworkSum, _matrices, distance, inner, measures, norm
 from topologies import BY_NAME, CASES, Case, arrays
 
 Array = NDArray[Any]
@@ -48,9 +48,9 @@ def test_tall_networks_are_orthogonalised_so_that_the_tests_below_see_it(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shapes = []
-    triangle = _arrays.triangle
+    triangle = _matrices.triangle
     monkeypatch.setattr(
-        _arrays, "triangle", lambda xp, a: shapes.append(a.shape) or triangle(xp, a)
+        _matrices, "triangle", lambda xp, a: shapes.append(a.shape) or triangle(xp, a)
     )
     assert norm(drawn(case, 0, 0) - drawn(case, 1, 1)) > 0
     assert shapes

@@ -1,13 +1,12 @@
 """What tnsum asks of an array library, and the only module that asks for an array namespace.
 
 Everything here follows the array API standard; what the standard lacks (products over named modes,
-blocks placed in an array, the triangle of a QR that a gradient can pass) is built here from what it
+blocks placed in an array) is built here from what it
 has, or is looked up in the library at hand. Nothing is copied from one library to another.
 """
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -103,7 +102,7 @@ def on_host(array: Array) -> Array:
         return array
     try:
         xp = namespace(array)
-        if _is_torch(xp):
+        if is_torch(xp):
             return array.detach().cpu().resolve_conj().resolve_neg().numpy()
         return array.get() if library(xp) == "cupy" else np.asarray(array)
     except Exception as error:
@@ -140,11 +139,11 @@ def is_traced(array: Array) -> bool:
     return jax is not None and isinstance(array, jax.core.Tracer)
 
 
-def _is_torch(xp: Namespace) -> bool:
+def is_torch(xp: Namespace) -> bool:
     return library(xp) == "torch"
 
 
-def _is_jax(xp: Namespace) -> bool:
+def is_jax(xp: Namespace) -> bool:
     return library(xp) == "jax"
 
 
@@ -156,14 +155,14 @@ def _is_mutable(xp: Namespace) -> bool:
 def can_decide(array: Array) -> bool:
     """Whether a decision may depend on the values: not where they are traced, or carry a gradient."""
     xp = namespace(array)
-    return not array.requires_grad if _is_torch(xp) else not _is_jax(xp)
+    return not array.requires_grad if is_torch(xp) else not is_jax(xp)
 
 
 def constant(xp: Namespace, array: Array) -> Array:
     """The same values, through which no gradient flows."""
-    if _is_torch(xp):
+    if is_torch(xp):
         return array.detach()
-    if _is_jax(xp):
+    if is_jax(xp):
         import jax
 
         return jax.lax.stop_gradient(array)
@@ -229,7 +228,7 @@ def is_complex(dtype: DType) -> bool:
 
 def index_dtype(xp: Namespace) -> DType:
     """64-bit integers, or the widest ones that JAX has switched on."""
-    return xp.asarray(0).dtype if _is_jax(xp) else _dtype(xp, "int64")
+    return xp.asarray(0).dtype if is_jax(xp) else _dtype(xp, "int64")
 
 
 def astype(xp: Namespace, array: Array, dtype: DType) -> Array:
@@ -258,14 +257,14 @@ def as_array(value: Scalar) -> Array:
 
 def copied(xp: Namespace, array: Array) -> Array:
     """The array's own copy, so that who writes to it changes no network; gradients flow through."""
-    if _is_jax(xp):
+    if is_jax(xp):
         return array
-    return array.clone() if _is_torch(xp) else xp.asarray(array, copy=True)
+    return array.clone() if is_torch(xp) else xp.asarray(array, copy=True)
 
 
 def widest_real(xp: Namespace) -> DType:
     """The real dtype in which numbers are kept before the dtype of their sum is known."""
-    return xp.asarray(0.0).dtype if _is_jax(xp) else _dtype(xp, "float64")
+    return xp.asarray(0.0).dtype if is_jax(xp) else _dtype(xp, "float64")
 
 
 def scalar(array: Array) -> Scalar:
@@ -338,41 +337,3 @@ def _concatenated(
             start[k] += size
         padded.append(block)
     return xp.concat(padded, axis=axes[0])
-
-
-# orthogonalisation
-
-
-def length(xp: Namespace, array: Array) -> float:
-    """The Euclidean norm of an array whose entries are neither huge nor tiny."""
-    if library(xp) == "numpy":
-        return math.sqrt(np.vdot(array, array).real)
-    return float(xp.linalg.vector_norm(array))
-
-
-def triangle(xp: Namespace, matrix: Array) -> Array:
-    """R of a QR decomposition of a tall matrix.
-
-    The orthonormal basis is a constant to gradients. This is exact in the first derivative of
-    anything that depends on the matrix through its inner products, since the basis spans the
-    columns, and it spares the derivative of QR, which does not exist where columns are dependent.
-    """
-    if library(xp) == "numpy":
-        n_columns = matrix.shape[1]
-        if n_columns > _NARROW:
-            return np.linalg.qr(matrix, mode="r")
-        # Half of the time for a narrow matrix goes into finding where its triangle is.
-        whole, _ = np.linalg.qr(matrix, mode="raw")
-        return np.where(_upper(n_columns), whole.T[:n_columns], 0)
-    if _is_jax(xp) or (_is_torch(xp) and matrix.requires_grad):
-        basis = constant(xp, xp.linalg.qr(constant(xp, matrix))[0])
-        return conj(xp, basis).T @ matrix
-    return xp.linalg.qr(matrix)[1]
-
-
-_NARROW = 64
-
-
-@lru_cache(maxsize=_NARROW)
-def _upper(n: int) -> Array:
-    return np.triu(np.ones((n, n), dtype=bool))

@@ -23,11 +23,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tnsum._arrays import astype, conj, device_of, index_dtype, on_host, triangle
+from tnsum._arrays import astype, conj, device_of, index_dtype, on_host
+from tnsum._matrices import adjoint, left_vectors
 from tnsum._typing import Array, Namespace
-
-# How many times longer than wide a matrix is where QR before SVD pays.
-_LONG = 1.5
 
 Rank: TypeAlias = int | Callable[[np.ndarray[Any, Any]], int]
 """How many vectors to take, or what says so, given the singular values in falling order."""
@@ -36,15 +34,9 @@ Rank: TypeAlias = int | Callable[[np.ndarray[Any, Any]], int]
 def by_svd(xp: Namespace, matrices: Array, rank: Rank) -> Array:
     """The leading left singular vectors of a single matrix, (1, rows, columns)."""
     matrix = _widened(xp, matrices, rank)[0, ...]
-    rows, columns = matrix.shape
-    basis = None
-    if rows > _LONG * columns:
-        basis, matrix = xp.linalg.qr(matrix)
-    elif columns > _LONG * rows:
-        matrix = _adjoint(xp, triangle(xp, _adjoint(xp, matrix)))
-    vectors, values, _ = xp.linalg.svd(matrix, full_matrices=False)
+    vectors, values = left_vectors(xp, matrix)
     vectors = _leading(vectors, rank, lambda: values)
-    return _with_fixed_signs(xp, (vectors if basis is None else basis @ vectors)[None, ...])
+    return _with_fixed_signs(xp, vectors[None, ...])
 
 
 def by_gram(xp: Namespace, matrices: Array, rank: Rank) -> Array:
@@ -54,8 +46,8 @@ def by_gram(xp: Namespace, matrices: Array, rank: Rank) -> Array:
     """
     matrices = _widened(xp, matrices, rank)
     rows, columns = matrices.shape[-2:]
-    adjoint, is_wide = _adjoint(xp, matrices), rows <= columns
-    squares, vectors = xp.linalg.eigh(matrices @ adjoint if is_wide else adjoint @ matrices)
+    across, is_wide = adjoint(xp, matrices), rows <= columns
+    squares, vectors = xp.linalg.eigh(matrices @ across if is_wide else across @ matrices)
     vectors = xp.flip(vectors, axis=-1)
     vectors = _leading(vectors, rank, lambda: xp.flip(xp.sqrt(xp.clip(squares[0, :], min=0))))
     if not is_wide:
@@ -68,10 +60,6 @@ def _leading(vectors: Array, rank: Rank, values: Callable[[], Array]) -> Array:
     """The first vectors, as many as the rank says; singular values are asked for if they matter."""
     n = rank if isinstance(rank, int) else rank(np.asarray(on_host(values()), dtype=float))
     return vectors[..., : min(n, vectors.shape[-1])]
-
-
-def _adjoint(xp: Namespace, matrices: Array) -> Array:
-    return conj(xp, xp.matrix_transpose(matrices))
 
 
 def _widened(xp: Namespace, matrices: Array, rank: Rank) -> Array:

@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tnsum._arrays import astype, constant, dtype_name, is_on_host, length, library
+from tnsum._arrays import astype, constant, dtype_name, is_on_host, library
+from tnsum._matrices import length
 from tnsum._typing import Array, DType, Namespace
 
 Scaled: TypeAlias = tuple[Array, Array]

@@ -80,9 +80,9 @@ def permuted(term: T, topology: Topology, names: Isomorphism) -> T:
 def stack_of(networks: Sequence[Network]) -> NetworkStack:
     """Networks of one topology, dtype and equal ranks in a stack; a single one is not copied."""
     xp, topology = networks[0].namespace, networks[0].topology
-    arrays = {}
+    arrays, held = {}, [network.arrays for network in networks]
     for name in topology.nodes:
-        several = [network.arrays[name] for network in networks]
+        several = [each[name] for each in held]
         arrays[name] = xp.stack(several) if len(several) > 1 else several[0][None, ...]
     return NetworkStack._unchecked(topology, arrays)
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import TypeAlias
 
-from tnsum import _arrays, _scale
+from tnsum import _matrices, _scale
 from tnsum._memory import check_memory
 from tnsum._typing import Array, Label, Namespace
 from tnsum.contraction import STACK, evaluate_scaled, operands_of, pieces
@@ -272,7 +272,7 @@ def _triangles(
     what = "The largest matrix to be orthogonalised, with its work space,"
     check_memory(3 * n_entries, matrices[0].dtype, what, _ADVICE)
     joined = matrices[0] if len(matrices) == 1 else xp.concat(matrices, axis=1)
-    triangle, taken = _scale.rescaled(xp, _arrays.triangle(xp, joined))
+    triangle, taken = _scale.rescaled(xp, _matrices.triangle(xp, joined))
     columns, start = [], 0
     for shape in shapes:
         stop = start + math.prod(shape)

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tnsum._arrays import conj, device_of, length, on_host, triangle
+from tnsum._arrays import conj, device_of, on_host
+from tnsum._matrices import length, svd, triangle
 from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
@@ -174,7 +175,7 @@ def _row_space(
             dropped = length(xp, rest) ** 2
             if dropped <= budget or rank == cap:
                 return vectors, dropped
-    vectors, singular, _ = xp.linalg.svd(matrix, full_matrices=False)
+    vectors, singular, _ = svd(xp, matrix)
     rank, dropped = rank_of(np.asarray(on_host(singular), dtype=float), budget, floor, cap)
     return vectors[:, :rank], dropped
 

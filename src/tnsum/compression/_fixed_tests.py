@@ -24,8 +24,8 @@ from tnsum._arrays import device_of
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch
 from tnsum.compression._test_tensors import (
-    BLOCK,
     below_siblings,
+    block_of,
     scale_of_tests,
     shape_of_tests,
 )
@@ -72,8 +72,14 @@ def widths_for(tree: Sequence[Branch], sizes: Sequence[int], max_rank: int) -> W
         rows.append(sizes[v] * math.prod(narrow[c] for c in branch.children))
         narrow.append(min(rows[v], most[v]))
     # Two and a half times as many, in whole blocks.
-    wide = BLOCK * -(-5 * max(most) // (2 * BLOCK)) + APART
+    block = fixed_block(tree)
+    wide = block * -(-5 * max(most) // (2 * block)) + APART
     return Widths(tuple(narrow[:-1]), tuple(rows), wide)
+
+
+def fixed_block(tree: Sequence[Branch]) -> int:
+    """The width of a block: those kept apart are whole blocks."""
+    return min(block_of(tree), APART)
 
 
 def _largest_ranks(tree: Sequence[Branch], sizes: Sequence[int], max_rank: int) -> list[int]:
@@ -114,7 +120,7 @@ def fixed_tests(
     like: Array,
 ) -> FixedTests:
     """The test tensors of a seed, in the library, dtype and on the device of an array."""
-    is_seen = below_siblings(tree)
+    is_seen, block = below_siblings(tree), fixed_block(tree)
     below: list[Array | None] = []
     above: list[Array | None] = []
     for v, width in enumerate(widths.narrow):
@@ -122,7 +128,7 @@ def fixed_tests(
         is_all = widths.rows[v] == width
         below.append(None if is_all else _drawn(xp, (seed, 0, v), shape, width**-0.5, like))
     for v, branch in enumerate(tree):
-        shape = shape_of_tests(tree, v, sizes[v], widths.wide)
+        shape = shape_of_tests(tree, v, sizes[v], widths.wide, block)
         is_used = branch.children or is_seen[v]
         scale = scale_of_tests(shape)
         above.append(_drawn(xp, (seed, 1, v), shape, scale, like) if is_used else None)

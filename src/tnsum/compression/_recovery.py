@@ -24,6 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tnsum._arrays import conj, device_of, on_host, real_dtype
+from tnsum._matrices import svd
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import Basis, Orthogonal
@@ -130,7 +131,7 @@ def _factor(xp: Namespace, psi: Scaled, below: Sequence[Array], size: int) -> tu
 def _resolved(xp: Namespace, seen: Array, omega: Array, noise: float) -> tuple[Array, Array, float]:
     """Q and R with Q R = Psi Omega^+, and what the columns kept apart lack; `seen` is Psi."""
     n = omega.shape[1] - APART
-    left, values, right = xp.linalg.svd(omega[:, :n], full_matrices=False)
+    left, values, right = svd(xp, omega[:, :n])
     rank = max(1, int(np.sum(np.asarray(on_host(values)) > noise)))
     back = conj(xp, left[:, :rank].T)
     node = seen[:, :n] @ (conj(xp, right[:rank, :].T) / values[:rank])

@@ -10,12 +10,13 @@ at this node and all later ones. Directions that neither the sketch nor the test
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tnsum._arrays import conj, on_host
+from tnsum._matrices import svd
 from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
@@ -28,11 +29,15 @@ from tnsum.compression._bases import (
 )
 from tnsum.compression._branches import Branch, Group
 from tnsum.compression._products import Factor, total_of
-from tnsum.compression._test_tensors import BLOCK, TestTensors
+from tnsum.compression._test_tensors import TestTensors
 
-# Test columns that no basis sees; and in trees of more nodes than that, through which they vary more.
-TESTS, _MANY_TESTS, _MANY_NODES = 16, 64, 100
+# Test columns that no basis sees; in long trees, through which they vary more, two blocks of them.
+TESTS, _WIDE_BLOCK = 16, 32
 _FIRST_WIDTH = 24
+# The part of what may be lost that directions left out may take.
+_SPARE = 0.3
+# How much wider than the rank a sketch must be to resolve all of its directions.
+_SPARE_COLUMNS = 8
 # What is lost of the sum to rounding, in units of machine precision.
 _NOISE = 16.0
 # Fewer rows than that are kept as they are.
@@ -55,10 +60,11 @@ def sketched_bases(
     With `cap`, no sketch is wider than ranks of that size need; without `enough`, it is at once. None if
     a sketch wider than `give_up` is needed.
     """
-    is_deep = len(tree) > _MANY_NODES
-    most = math.inf if cap is None else (4 if is_deep else 2) * cap + 2 * BLOCK
-    n_tests = _MANY_TESTS if is_deep else TESTS
-    sketch = _Sketch(xp, TestTensors(xp, tree, groups, seed), n_tests, enough, most, precision)
+    all_tests = TestTensors(xp, tree, groups, seed)
+    is_long = all_tests.block >= _WIDE_BLOCK
+    most = math.inf if cap is None else (4 if is_long else 2) * cap + 2 * _SPARE_COLUMNS
+    n_tests = 2 * all_tests.block if is_long else TESTS
+    sketch = _Sketch(xp, all_tests, n_tests, enough, most, precision)
     step()
     bases: list[Basis] = []
     reduced: list[list[Array]] = []
@@ -97,10 +103,11 @@ class _Sketch:
     ) -> None:
         self._xp, self._tests, self._n_tests, self._most = xp, tests, n_tests, most
         width = most if enough == 0 and most < math.inf else min(most, _FIRST_WIDTH)
-        self.width = _rounded_up(width)
+        self.width = self._rounded_up(width)
         self._outside = tests.outside(n_tests + self.width)
-        # What is below the noise of the sum cannot be lost.
+        # What is below the noise of the sum is not found by looking longer.
         noise = precision * max(1.0, tests.cancellation(self._outside[0]))
+        self._wanted, self._spare = enough, _SPARE * max(enough, _NOISE * noise)
         self._enough = max(enough, _NOISE * noise) if enough or most == math.inf else 0.0
 
     def basis(self, factors: Sequence[Factor], v: int) -> tuple[Array, float]:
@@ -110,29 +117,39 @@ class _Sketch:
         enough_columns = min(math.prod(factors[0].rows), n_columns, self._most)
         seen = self._seen(factors, self._outside[v])
         tests, sketch = seen[:, : self._n_tests], seen[:, self._n_tests :]
+        losses = {}
         while True:
-            basis, loss = _chosen(xp, sketch, tests, self._enough)
-            if loss <= self._enough or sketch.shape[1] >= enough_columns:
+            basis, loss = _chosen(xp, sketch, tests, self._spare)
+            width = sketch.shape[1]
+            # A sketch hardly wider than the rank resolves its last directions less than its dtype could.
+            narrow = loss > self._wanted and width < basis.shape[1] + _SPARE_COLUMNS
+            if width >= enough_columns or (loss <= self._enough and not narrow):
                 return basis, loss
-            further = self._tests.outside(_rounded_up(sketch.shape[1] // 2), v)
+            losses[width] = loss
+            lacking = _lacking(losses, self._enough) if loss > self._enough else _SPARE_COLUMNS
+            further = self._tests.outside(self._rounded_up(lacking), v)
             self.width += further[v][0].shape[-1]
             for u in range(v, len(further) - 1):
                 pairs = zip(self._outside[u], further[u], strict=True)
                 self._outside[u] = [xp.concat(pair, axis=2) for pair in pairs]
             sketch = xp.concat([sketch, self._seen(factors, further[v])], axis=1)
 
+    def _rounded_up(self, width: float) -> int:
+        """The next multiple of a block."""
+        return self._tests.block * max(1, math.ceil(width / self._tests.block))
+
     def _seen(self, factors: Sequence[Factor], outside: Sequence[Array]) -> Array:
         """Y_v: the columns of all summands through the test tensors, added."""
         return total_of([f.times(columns) for f, columns in zip(factors, outside, strict=True)])
 
 
-def _chosen(xp: Namespace, sketch: Array, tests: Array, enough: float) -> tuple[Array, float]:
+def _chosen(xp: Namespace, sketch: Array, tests: Array, spare: float) -> tuple[Array, float]:
     """A basis of a sketch, without directions that neither it nor the tests need; what tests lose."""
     basis, triangle = xp.linalg.qr(sketch)
     total = float(xp.linalg.vector_norm(tests))
     if total == 0:
         return basis[:, :1], 0.0
-    vectors, values, _ = xp.linalg.svd(triangle, full_matrices=False)
+    vectors, values, _ = svd(xp, triangle)
     basis = basis @ vectors
     inside = conj(xp, basis.T) @ tests
     left = float(xp.linalg.vector_norm(tests - basis @ inside)) / total
@@ -140,13 +157,9 @@ def _chosen(xp: Namespace, sketch: Array, tests: Array, enough: float) -> tuple[
     of_tests = _tails(on_host(xp.linalg.vector_norm(inside, axis=1))) * math.sqrt(
         max(0, 1 - left**2)
     )
-    n_kept = max(1, int(np.sum(np.maximum(of_sketch, of_tests) > _SPARE * enough)))
+    n_kept = max(1, int(np.sum(np.maximum(of_sketch, of_tests) > spare)))
     dropped = float(of_tests[n_kept]) if n_kept < len(of_tests) else 0.0
     return basis[:, :n_kept], math.hypot(left, dropped)
-
-
-# The part of what may be lost that directions left out may take.
-_SPARE = 0.3
 
 
 def _tails(values: Array) -> Array:
@@ -155,6 +168,14 @@ def _tails(values: Array) -> Array:
     return tails / tails[0] if tails[0] > 0 else tails
 
 
-def _rounded_up(width: float) -> int:
-    """The next multiple of a block."""
-    return BLOCK * max(1, math.ceil(width / BLOCK))
+def _lacking(losses: Mapping[int, float], enough: float) -> float:
+    """How many columns are lacking, from the losses at the widths tried: half as many as there are, or
+    fewer if losses that go on falling as they did would be enough sooner.
+    """
+    *_, (width, loss) = losses.items()
+    lacking = width / 2
+    if len(losses) > 1 and enough > 0:
+        (narrower, before), _ = list(losses.items())[-2:]
+        fall = math.log(before / loss) / (width - narrower) if before > loss else 0.0
+        lacking = min(lacking, math.log(loss / enough) / fall) if fall else lacking
+    return lacking

@@ -32,6 +32,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tnsum import _arrays
+from tnsum._matrices import svd
 from tnsum._typing import Array, Namespace
 from tnsum.compression._cp import components
 from tnsum.compression._targets import Target, inner_products, log2_norms, log2_on_host
@@ -266,7 +267,7 @@ def _of_sizes(
 def _cut_between(xp: Namespace, arrays: Sequence[Array], rank: int) -> list[Array]:
     """Two nodes whose product over their last axes keeps its leading singular values."""
     factors = [xp.linalg.qr(xp.reshape(a, (-1, a.shape[-1]))) for a in arrays]
-    left, values, right = xp.linalg.svd(factors[0][1] @ factors[1][1].T, full_matrices=False)
+    left, values, right = svd(xp, factors[0][1] @ factors[1][1].T)
     rank = min(rank, values.shape[0])
     roots = _astype(xp, xp.sqrt(values[:rank]), left)
     cut = left[:, :rank] * roots, right[:rank, :].T * roots

@@ -6,7 +6,9 @@ summed over m, is what the *sum* looks like there: terms that cancel in the sum 
 
 A test tensor is a network of the same tree. It comes in blocks of b, whose columns are mixed by a
 random matrix of shape (n b, b) at every node: b = 1 would be products of vectors, whose tails grow
-exponentially with the order; wide blocks are nearly Gaussian.
+exponentially with the order; wide blocks are nearly Gaussian. What two product states look like through
+one block differs, after L nodes, by a factor whose logarithm has a variance of about L / b: so longer
+trees get wider blocks.
 """
 
 from __future__ import annotations
@@ -23,7 +25,14 @@ from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch, Group, moved
 from tnsum.compression._products import pieces_of
 
-BLOCK = 8
+
+def block_of(tree: Sequence[Branch]) -> int:
+    """The width of a block, from the nodes along the longest way through the tree."""
+    depths: list[int] = []
+    for branch in tree:
+        depths.append(1 + max((depths[c] for c in branch.children), default=0))
+    longest = 1 + sum(sorted(depths[c] for c in tree[-1].children)[-2:])
+    return next((b for b in (8, 16, 32) if longest <= b * b // 4), 64)
 
 
 class TestTensors:
@@ -33,6 +42,7 @@ class TestTensors:
         self, xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], seed: Any
     ) -> None:
         self._xp, self._tree, self._groups = xp, tree, groups
+        self.block = block_of(tree)
         self._generator = np.random.default_rng(seed)
         self._has_siblings = below_siblings(tree)
 
@@ -79,7 +89,7 @@ class TestTensors:
 
     def _drawn(self, v: int, width: int) -> Array:
         array = self._groups[0][v]
-        shape = shape_of_tests(self._tree, v, array.shape[-2], width)
+        shape = shape_of_tests(self._tree, v, array.shape[-2], width, self.block)
         numbers = self._generator.standard_normal(shape) * scale_of_tests(shape)
         return self._xp.asarray(numbers, dtype=array.dtype, device=device_of(array))
 
@@ -94,27 +104,28 @@ def below_siblings(tree: Sequence[Branch]) -> list[bool]:
     return found
 
 
-def shape_of_tests(tree: Sequence[Branch], v: int, n: int, width: int) -> tuple[int, ...]:
+def shape_of_tests(
+    tree: Sequence[Branch], v: int, n: int, width: int, block: int
+) -> tuple[int, ...]:
     """Vectors of shape (n, width) at the leaves and the root, elsewhere (blocks, n b, b)."""
     is_inner = tree[v].children and v < len(tree) - 1
-    return (width // BLOCK, n * BLOCK, BLOCK) if is_inner else (n, width)
+    return (width // block, n * block, block) if is_inner else (n, width)
 
 
 def scale_of_tests(shape: Sequence[int]) -> float:
     """What numbers of variance one are multiplied by, so that mixing does not make columns larger."""
-    return 1.0 if len(shape) == 2 else BLOCK**-0.5
+    return 1.0 if len(shape) == 2 else float(shape[-1]) ** -0.5
 
 
 def inside_of(xp: Namespace, array: Array, below: Sequence[Array], tests: Array) -> Array:
     """A branch through the test tensors, from what its children are: of shape (m, rank up, width)."""
-    m, up = array.shape[0], array.shape[-1]
+    m, n, up = array.shape[0], array.shape[-2], array.shape[-1]
     if not below:
-        flat = xp.reshape(xp.matrix_transpose(array), (m * up, -1))
-        return xp.reshape(flat @ tests, (m, up, -1))
-    first, width = below[0], below[0].shape[-1]
-    rest = array.shape[2:]
-    product = xp.matmul(xp.matrix_transpose(xp.reshape(array, (m, array.shape[1], -1))), first)
-    product = _contracted(xp, xp.reshape(product, (m, *rest, width)), below[1:])
+        flat = xp.reshape(xp.permute_dims(array, (2, 0, 1)), (up * m, n))
+        return _swapped(xp, xp.reshape(flat @ tests, (up, m, -1)))
+    last = moved(xp, xp.reshape(array, (m, -1, n, up)), 1, 3)
+    product = xp.matmul(xp.reshape(last, (m, n * up, -1)), _combined(xp, below))
+    product = xp.reshape(product, (m, n, up, -1))
     return _mixed(xp, moved(xp, product, 1, 2), tests)
 
 
@@ -125,45 +136,68 @@ def outside_of(
 
     Above the root there is nothing. Where a node has one child, nothing need be known from below.
     """
-    if above is None:
-        return _outside_of_root(xp, array[..., 0], below, tests)
-    per_summand = math.prod(array.shape[1:-1]) * above.shape[-1]
+    width = tests.shape[-1] if above is None else above.shape[-1]
+    per_summand = math.prod(array.shape[1:-1]) * width
     found: list[list[Array]] = [[] for _ in below]
     for piece in pieces_of(array, per_summand):
         part = array[piece, ...]
-        if len(below) == 1:
-            found[0].append(_times_and_mixed(xp, part, above[piece, ...], tests))
-            continue
-        product = xp.matmul(
-            xp.reshape(part, (part.shape[0], -1, part.shape[-1])), above[piece, ...]
-        )
-        product = xp.reshape(product, (*part.shape[:-1], -1))
         others = [None if b is None else b[piece, ...] for b in below]
         for k in range(len(below)):
-            found[k].append(_mixed(xp, _without(xp, product, others, k), tests))
+            siblings = [b for i, b in enumerate(others) if i != k and b is not None]
+            if above is None:
+                found[k].append(_outside_of_root(xp, part, siblings, tests, k))
+            elif siblings:
+                found[k].append(_beside(xp, part, siblings, above[piece, ...], tests, k))
+            else:
+                found[k].append(_times_and_mixed(xp, part, above[piece, ...], tests))
     return [f[0] if len(f) == 1 else xp.concat(f, axis=0) for f in found]
 
 
 def _outside_of_root(
-    xp: Namespace, array: Array, below: Sequence[Array | None], tests: Array
-) -> list[Array]:
-    """The same for the root, whose physical indices meet vectors."""
-    if array.shape[-1] > 1 or len(below) == 1:
-        flat = xp.reshape(array, (-1, array.shape[-1])) @ tests
-        product = xp.reshape(flat, (*array.shape[:-1], tests.shape[-1]))
-        return [_without(xp, product, below, k) for k in range(len(below))]
-    found = []
-    array = array[..., 0]
-    for k in range(len(below)):
-        # One of the others by a matrix product, the rest entry by entry.
-        other = len(below) - 1 if k < len(below) - 1 else k - 1
-        last = moved(xp, array, other + 1, array.ndim - 1)
-        shape = last.shape
-        product = xp.matmul(xp.reshape(last, (shape[0], -1, shape[-1])), below[other])
-        product = xp.reshape(product, (*shape[:-1], -1)) * tests
-        rest = [b for i, b in enumerate(below) if i != other]
-        found.append(_without(xp, product, rest, k - (other < k)))
-    return found
+    xp: Namespace, array: Array, siblings: Sequence[Array], tests: Array, k: int
+) -> Array:
+    """O of the root's child number k: physical indices meet vectors."""
+    first = moved(xp, array[..., 0], k + 1, 1)
+    m, rank = first.shape[:2]
+    if not siblings:
+        flat = xp.reshape(first, (m * rank, -1)) @ tests
+        return xp.reshape(flat, (m, rank, -1))
+    around = _combined(xp, [*siblings, tests[None, ...]])
+    return xp.matmul(xp.reshape(first, (m, rank, -1)), around)
+
+
+def _beside(
+    xp: Namespace,
+    array: Array,
+    siblings: Sequence[Array],
+    above: Array,
+    tests: Array,
+    k: int,
+) -> Array:
+    """O of a node's child number k that has siblings."""
+    first = moved(xp, array, k + 1, 1)
+    # The child's rank, n, the siblings' ranks, the rank up.
+    first = moved(xp, first, first.ndim - 2, 2)
+    m, rank, n = first.shape[:3]
+    around = _combined(xp, [*siblings, above])
+    product = xp.matmul(xp.reshape(first, (m, rank * n, -1)), around)
+    return _mixed(xp, xp.reshape(product, (m, rank, n, -1)), tests)
+
+
+def _combined(xp: Namespace, columns: Sequence[Array]) -> Array:
+    """(m, rank, width) of several, multiplied column by column: (m, product of the ranks, width)."""
+    found = _swapped(xp, columns[0])
+    for each in columns[1:]:
+        product = found[:, None, :, :] * _swapped(xp, each)[None, :, :, :]
+        found = xp.reshape(product, (-1, *product.shape[2:]))
+    return _swapped(xp, found)
+
+
+def _swapped(xp: Namespace, array: Array) -> Array:
+    """(m, rank, width) as (rank, m, width), and back. The latter is how most lie in memory: products
+    of columns go through all summands at once.
+    """
+    return xp.permute_dims(array, (1, 0, 2))
 
 
 def _times_and_mixed(xp: Namespace, array: Array, above: Array, tests: Array) -> Array:
@@ -171,7 +205,7 @@ def _times_and_mixed(xp: Namespace, array: Array, above: Array, tests: Array) ->
     so that nothing large is moved.
     """
     m, rank, _, up = array.shape
-    above = xp.permute_dims(xp.reshape(above, (m, up, -1, BLOCK)), (2, 0, 1, 3))
+    above = xp.permute_dims(xp.reshape(above, (m, up, -1, tests.shape[-1])), (2, 0, 1, 3))
     product = xp.matmul(xp.reshape(array, (1, m, -1, up)), above)
     product = xp.reshape(product, (above.shape[0], m * rank, -1))
     mixed = xp.permute_dims(xp.matmul(product, tests), (1, 0, 2))
@@ -181,23 +215,8 @@ def _times_and_mixed(xp: Namespace, array: Array, above: Array, tests: Array) ->
 def _mixed(xp: Namespace, array: Array, tests: Array) -> Array:
     """(m, rank, n, width) with n and the columns of each block mixed: (m, rank, width)."""
     m, rank, n, width = array.shape
-    blocks = width // BLOCK
-    array = xp.reshape(array, (m * rank, n, blocks, BLOCK))
-    array = xp.reshape(xp.permute_dims(array, (2, 0, 1, 3)), (blocks, m * rank, n * BLOCK))
-    mixed = xp.permute_dims(xp.matmul(array, tests), (1, 0, 2))
-    return xp.reshape(mixed, (m, rank, width))
-
-
-def _contracted(xp: Namespace, array: Array, below: Sequence[Array]) -> Array:
-    """(m, ranks, ..., width) with each rank contracted, column by column: (m, ..., width)."""
-    for sketch in below:
-        m, rank, width = sketch.shape
-        shape = (m, rank, *(1,) * (array.ndim - 3), width)
-        array = xp.sum(array * xp.reshape(sketch, shape), axis=1)
-    return array
-
-
-def _without(xp: Namespace, array: Array, below: Sequence[Array | None], kept: int) -> Array:
-    """(m, ranks down, ..., width) with all ranks but one contracted: (m, that rank, ..., width)."""
-    array = moved(xp, array, kept + 1, len(below))
-    return _contracted(xp, array, [b for k, b in enumerate(below) if k != kept])
+    blocks, rows, block = tests.shape
+    array = xp.reshape(array, (m * rank, n, blocks, block))
+    array = xp.reshape(xp.permute_dims(array, (2, 0, 1, 3)), (blocks, m * rank, rows))
+    mixed = xp.reshape(xp.matmul(array, tests), (blocks, m, rank, block))
+    return _swapped(xp, xp.reshape(xp.permute_dims(mixed, (2, 1, 0, 3)), (rank, m, width)))

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from tnsum._arrays import conj, device_of, on_host, triangle
+from tnsum._arrays import conj, device_of
+from tnsum._matrices import adjoint, left_vectors, triangle
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import Basis, Orthogonal
 from tnsum.compression._branches import Branch, moved
@@ -51,7 +52,7 @@ def truncated(
         for k, child in enumerate(branch.children):
             node = _multiplied(xp, node, projections[child], k)
         rows, matrix = node.shape[:-1], xp.reshape(node, (-1, node.shape[-1]))
-        vectors, values = _left_vectors(xp, matrix @ outside[v])
+        vectors, values = left_vectors(xp, matrix @ outside[v])
         share = left / (len(tree) - 1 - v)
         rank, dropped = rank_of(values, share, floor, caps[v])
         left, lost = max(left - dropped, 0.0), lost + dropped
@@ -81,7 +82,7 @@ def _outside(xp: Namespace, tree: Sequence[Branch], x: Orthogonal) -> list[Array
             matrix = moved(xp, full, k, 0)
             matrix = xp.reshape(matrix, (matrix.shape[0], -1))
             if matrix.shape[1] > matrix.shape[0]:
-                matrix = _adjoint(xp, triangle(xp, _adjoint(xp, matrix)))
+                matrix = adjoint(xp, triangle(xp, adjoint(xp, matrix)))
             found[child] = matrix
     return found
 
@@ -100,28 +101,6 @@ def _multiplied(xp: Namespace, node: Array, matrix: Array, axis: int) -> Array:
     rest = node.shape[1:]
     node = matrix @ xp.reshape(node, (node.shape[0], -1))
     return moved(xp, xp.reshape(node, (node.shape[0], *rest)), 0, axis)
-
-
-def _adjoint(xp: Namespace, matrix: Array) -> Array:
-    return conj(xp, xp.matrix_transpose(matrix))
-
-
-def _left_vectors(xp: Namespace, matrix: Array) -> tuple[Array, np.ndarray[Any, Any]]:
-    """The left singular vectors and the singular values; of a long matrix by way of its triangle."""
-    rows, columns = matrix.shape
-    if rows > _LONG * columns:
-        basis, matrix = xp.linalg.qr(matrix)
-        vectors, values, _ = xp.linalg.svd(matrix, full_matrices=False)
-        vectors = basis @ vectors
-    else:
-        if columns > _LONG * rows:
-            matrix = _adjoint(xp, triangle(xp, _adjoint(xp, matrix)))
-        vectors, values, _ = xp.linalg.svd(matrix, full_matrices=False)
-    return vectors, np.asarray(on_host(values), dtype=float)
-
-
-# How many times longer than wide a matrix is where QR before SVD pays.
-_LONG = 1.5
 
 
 def rank_of(

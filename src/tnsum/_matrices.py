@@ -1,0 +1,93 @@
+"""Decompositions of matrices, as every part of tnsum that needs them takes them."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tnsum._arrays import conj, constant, is_jax, is_torch, library, on_host
+from tnsum._typing import Array, Namespace
+
+
+def adjoint(xp: Namespace, matrix: Array) -> Array:
+    """The conjugate transpose of a matrix, or of each of a stack."""
+    return conj(xp, xp.matrix_transpose(matrix))
+
+
+def length(xp: Namespace, array: Array) -> float:
+    """The Euclidean norm of an array whose entries are neither huge nor tiny."""
+    if library(xp) == "numpy":
+        return math.sqrt(np.vdot(array, array).real)
+    return float(xp.linalg.vector_norm(array))
+
+
+def triangle(xp: Namespace, matrix: Array) -> Array:
+    """R of a QR decomposition of a tall matrix.
+
+    The orthonormal basis is a constant to gradients. This is exact in the first derivative of
+    anything that depends on the matrix through its inner products, since the basis spans the
+    columns, and it spares the derivative of QR, which does not exist where columns are dependent.
+    """
+    if library(xp) == "numpy":
+        n_columns = matrix.shape[1]
+        if n_columns > _NARROW:
+            return np.linalg.qr(matrix, mode="r")
+        # Half of the time for a narrow matrix goes into finding where its triangle is.
+        whole, _ = np.linalg.qr(matrix, mode="raw")
+        return np.where(_upper(n_columns), whole.T[:n_columns], 0)
+    if is_jax(xp) or (is_torch(xp) and matrix.requires_grad):
+        basis = constant(xp, xp.linalg.qr(constant(xp, matrix))[0])
+        return conj(xp, basis).T @ matrix
+    return xp.linalg.qr(matrix)[1]
+
+
+_NARROW = 64
+
+
+@lru_cache(maxsize=_NARROW)
+def _upper(n: int) -> Array:
+    return np.triu(np.ones((n, n), dtype=bool))
+
+
+def svd(xp: Namespace, matrix: Array) -> tuple[Array, Array, Array]:
+    """The thin singular value decomposition.
+
+    LAPACK's divide and conquer, which NumPy calls, fails on a few matrices that are finite, mostly of
+    low rank and with entries far below machine precision; of their adjoint it finds it, or without
+    those entries.
+    """
+    try:
+        left, values, right = xp.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        try:
+            right, values, left = xp.linalg.svd(adjoint(xp, matrix), full_matrices=False)
+            left, right = adjoint(xp, left), adjoint(xp, right)
+        except np.linalg.LinAlgError:
+            size = np.abs(matrix)
+            cut = np.where(size > _TINY * np.max(size), matrix, 0)
+            left, values, right = xp.linalg.svd(cut, full_matrices=False)
+    return left, values, right
+
+
+# Entries so many times smaller than the largest are far below the precision of any dtype.
+_TINY = 1e-20
+
+
+def left_vectors(xp: Namespace, matrix: Array) -> tuple[Array, np.ndarray[Any, Any]]:
+    """The left singular vectors and the singular values; of a long matrix by way of its triangle."""
+    rows, columns = matrix.shape
+    basis = None
+    if rows > _LONG * columns:
+        basis, matrix = xp.linalg.qr(matrix)
+    elif columns > _LONG * rows:
+        matrix = adjoint(xp, triangle(xp, adjoint(xp, matrix)))
+    vectors, values, _ = svd(xp, matrix)
+    vectors = vectors if basis is None else basis @ vectors
+    return vectors, np.asarray(on_host(values), dtype=float)
+
+
+# How many times longer than wide a matrix is where QR before SVD pays.
+_LONG = 1.5

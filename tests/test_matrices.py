@@ -1,0 +1,84 @@
+"""Decompositions of matrices, against NumPy's own."""
+
+from typing import Any
+
+import array_api_compat.numpy as xp
+import numpy as np
+import pytest
+
+from tnsum._matrices import adjoint, left_vectors, length, svd, triangle
+
+SHAPES = [(5, 3), (3, 5), (40, 4), (4, 40), (1, 1), (70, 66)]
+DTYPES = ["float32", "float64", "complex64", "complex128"]
+
+
+def matrix_of(shape: tuple[int, int], dtype: str) -> Any:
+    rng = np.random.default_rng(0)
+    real = rng.standard_normal(shape)
+    return (real + 1j * rng.standard_normal(shape) if "complex" in dtype else real).astype(dtype)
+
+
+def near(a: Any, b: Any) -> bool:
+    return bool(np.max(np.abs(a - b)) < 200 * np.finfo(a.dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [s for s in SHAPES if s[0] >= s[1]])
+def test_a_triangle_is_that_of_numpy(shape: tuple[int, int], dtype: str) -> None:
+    matrix = matrix_of(shape, dtype)
+    found = triangle(xp, matrix)
+    assert found.dtype == dtype
+    assert found.shape == (shape[1], shape[1])
+    assert np.array_equal(found, np.triu(found))
+    assert near(found, np.linalg.qr(matrix, mode="r"))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n_failures", [0, 1, 2])
+def test_singular_values_are_found_though_lapack_fails(
+    shape: tuple[int, int], dtype: str, n_failures: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix, calls = matrix_of(shape, dtype), []
+    right = np.linalg.svd(matrix, compute_uv=False)
+    decompose = xp.linalg.svd
+
+    def failing(array: Any, full_matrices: bool) -> Any:
+        calls.append(array.shape)
+        if len(calls) <= n_failures:
+            raise np.linalg.LinAlgError("SVD did not converge")
+        return decompose(array, full_matrices=full_matrices)
+
+    monkeypatch.setattr(xp.linalg, "svd", failing)
+    left, values, adjoint_right = svd(xp, matrix)
+    assert calls == [shape, shape[::-1], shape][: n_failures + 1]
+    assert near(values, right)
+    assert near((left * values) @ adjoint_right, matrix)
+    assert near(adjoint(xp, left) @ left, np.eye(min(shape), dtype=dtype))
+
+
+def test_a_matrix_that_lapack_fails_on_always_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(array: Any, full_matrices: bool) -> Any:
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(xp.linalg, "svd", failing)
+    with pytest.raises(np.linalg.LinAlgError, match="did not converge"):
+        svd(xp, np.eye(2))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_left_vectors_are_orthonormal_and_give_the_matrix_back(
+    shape: tuple[int, int], dtype: str
+) -> None:
+    matrix = matrix_of(shape, dtype)
+    vectors, values = left_vectors(xp, matrix)
+    assert near(adjoint(xp, vectors) @ vectors, np.eye(min(shape), dtype=dtype))
+    images = np.linalg.norm(adjoint(xp, vectors) @ matrix, axis=1)
+    assert near(images, np.linalg.svd(matrix, compute_uv=False))
+    assert near(values.astype(images.dtype), images)
+
+
+def test_a_length_is_the_norm() -> None:
+    array = matrix_of((6, 5), "complex128").T
+    assert abs(length(xp, array) - np.linalg.norm(array)) < 1e-14
