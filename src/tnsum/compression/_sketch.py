@@ -107,8 +107,8 @@ class _Sketch:
         self._outside = tests.outside(n_tests + self.width)
         # What is below the noise of the sum is not found by looking longer.
         noise = precision * max(1.0, tests.cancellation(self._outside[0]))
-        self._wanted, self._spare = enough, _SPARE * max(enough, _NOISE * noise)
-        self._enough = max(enough, _NOISE * noise) if enough or most == math.inf else 0.0
+        self._wanted, self._noise = enough, max(enough, _NOISE * noise)
+        self._enough = self._noise if enough or most == math.inf else 0.0
 
     def basis(self, factors: Sequence[Factor], v: int) -> tuple[Array, float]:
         """An orthonormal basis of branch v, and what it loses of the sum, relative to its norm."""
@@ -119,10 +119,10 @@ class _Sketch:
         tests, sketch = seen[:, : self._n_tests], seen[:, self._n_tests :]
         losses = {}
         while True:
-            basis, loss = _chosen(xp, sketch, tests, self._spare)
+            basis, loss, n_sure = _chosen(xp, sketch, tests, self._noise)
             width = sketch.shape[1]
             # A sketch hardly wider than the rank resolves its last directions less than its dtype could.
-            narrow = loss > self._wanted and width < basis.shape[1] + _SPARE_COLUMNS
+            narrow = loss > self._wanted and width < n_sure + _SPARE_COLUMNS
             if width >= enough_columns or (loss <= self._enough and not narrow):
                 return basis, loss
             losses[width] = loss
@@ -143,12 +143,14 @@ class _Sketch:
         return total_of([f.times(columns) for f, columns in zip(factors, outside, strict=True)])
 
 
-def _chosen(xp: Namespace, sketch: Array, tests: Array, spare: float) -> tuple[Array, float]:
-    """A basis of a sketch, without directions that neither it nor the tests need; what tests lose."""
+def _chosen(xp: Namespace, sketch: Array, tests: Array, noise: float) -> tuple[Array, float, int]:
+    """A basis of a sketch, without directions that neither it nor the tests need; what tests lose; and
+    how many directions are more than noise.
+    """
     basis, triangle = xp.linalg.qr(sketch)
     total = float(xp.linalg.vector_norm(tests))
     if total == 0:
-        return basis[:, :1], 0.0
+        return basis[:, :1], 0.0, 1
     vectors, values, _ = svd(xp, triangle)
     basis = basis @ vectors
     inside = conj(xp, basis.T) @ tests
@@ -157,9 +159,10 @@ def _chosen(xp: Namespace, sketch: Array, tests: Array, spare: float) -> tuple[A
     of_tests = _tails(on_host(xp.linalg.vector_norm(inside, axis=1))) * math.sqrt(
         max(0, 1 - left**2)
     )
-    n_kept = max(1, int(np.sum(np.maximum(of_sketch, of_tests) > spare)))
+    tails = np.maximum(of_sketch, of_tests)
+    n_kept = max(1, int(np.sum(tails > _SPARE * noise)))
     dropped = float(of_tests[n_kept]) if n_kept < len(of_tests) else 0.0
-    return basis[:, :n_kept], math.hypot(left, dropped)
+    return basis[:, :n_kept], math.hypot(left, dropped), int(np.sum(tails > noise))
 
 
 def _tails(values: Array) -> Array:
