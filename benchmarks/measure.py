@@ -113,20 +113,29 @@ class Report:
     def write(self, path: Path, title: str, command: str, packages: Sequence[str]) -> None:
         """Write what was kept, with the command, the versions and the number of cores.
 
-        Other reports in the file stay as they are: each is what follows its title.
+        Other reports in the file stay as they are, each being what follows its title, and so do the
+        sections of this one that were not run again.
         """
         versions = ", ".join(f"{name} {version(name)}" for name in packages)
         head = [
-            f"# {title}",
+            title,
             f"```\n{command}\n```",
             f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores, one BLAS thread. "
             "Times are medians of runs that take turns in one process; ratios are theirs / ours.",
         ]
         old = path.read_text(encoding="utf-8") if path.exists() else ""
-        reports = {r.split("\n", 1)[0]: r.strip() for r in re.split(r"^# ", old, flags=re.M) if r}
-        reports[title] = "\n\n".join([title, *head[1:], *self._text])
+        reports = _by_first_line(r"^# ", old)
+        sections = _by_first_line(r"^## ", reports.get(title, ""))
+        sections.pop(title, None)
+        sections |= _by_first_line(r"^## ", "\n\n".join(self._text))
+        reports[title] = "\n\n".join([*head, *(f"## {section}" for section in sections.values())])
         text = "\n\n".join(f"# {report}" for report in reports.values())
         path.write_text(text + "\n", encoding="utf-8")
+
+
+def _by_first_line(mark: str, text: str) -> dict[str, str]:
+    """The parts of a text that begin with a mark, without it, by their first lines."""
+    return {p.split("\n", 1)[0]: p.strip() for p in re.split(mark, text, flags=re.M) if p.strip()}
 
 
 def run(
@@ -136,10 +145,12 @@ def run(
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer and smaller runs")
     parser.add_argument("--write", metavar="FILE", type=Path, help="write the tables as Markdown")
+    names = [part.__name__ for part in parts]
+    parser.add_argument("--only", metavar="PART", nargs="+", choices=names, default=names)
     options = parser.parse_args()
     report = Report()
-    command = " ".join([f"python benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
-    for part in parts:
+    command = f"python benchmarks/{Path(sys.argv[0]).name} --write {options.write}"
+    for part in [part for part in parts if part.__name__ in options.only]:
         part(report, options.quick)
         if options.write:
             # What is done is kept, if what follows is interrupted.

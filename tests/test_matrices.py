@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import array_api_compat.numpy as xp
 import numpy as np
 import pytest
 
@@ -26,7 +25,7 @@ def near(a: Any, b: Any) -> bool:
 @pytest.mark.parametrize("shape", [s for s in SHAPES if s[0] >= s[1]])
 def test_a_triangle_is_that_of_numpy(shape: tuple[int, int], dtype: str) -> None:
     matrix = matrix_of(shape, dtype)
-    found = triangle(xp, matrix)
+    found = triangle(np, matrix)
     assert found.dtype == dtype
     assert found.shape == (shape[1], shape[1])
     assert np.array_equal(found, np.triu(found))
@@ -41,7 +40,7 @@ def test_singular_values_are_found_though_lapack_fails(
 ) -> None:
     matrix, calls = matrix_of(shape, dtype), []
     right = np.linalg.svd(matrix, compute_uv=False)
-    decompose = xp.linalg.svd
+    decompose = np.linalg.svd
 
     def failing(array: Any, full_matrices: bool) -> Any:
         calls.append(array.shape)
@@ -49,21 +48,21 @@ def test_singular_values_are_found_though_lapack_fails(
             raise np.linalg.LinAlgError("SVD did not converge")
         return decompose(array, full_matrices=full_matrices)
 
-    monkeypatch.setattr(xp.linalg, "svd", failing)
-    left, values, adjoint_right = svd(xp, matrix)
+    monkeypatch.setattr(np.linalg, "svd", failing)
+    left, values, adjoint_right = svd(np, matrix)
     assert calls == [shape, shape[::-1], shape][: n_failures + 1]
     assert near(values, right)
     assert near((left * values) @ adjoint_right, matrix)
-    assert near(adjoint(xp, left) @ left, np.eye(min(shape), dtype=dtype))
+    assert near(adjoint(np, left) @ left, np.eye(min(shape), dtype=dtype))
 
 
 def test_a_matrix_that_lapack_fails_on_always_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(array: Any, full_matrices: bool) -> Any:
         raise np.linalg.LinAlgError("SVD did not converge")
 
-    monkeypatch.setattr(xp.linalg, "svd", failing)
+    monkeypatch.setattr(np.linalg, "svd", failing)
     with pytest.raises(np.linalg.LinAlgError, match="did not converge"):
-        svd(xp, np.eye(2))
+        svd(np, np.eye(2))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -72,13 +71,13 @@ def test_left_vectors_are_orthonormal_and_give_the_matrix_back(
     shape: tuple[int, int], dtype: str
 ) -> None:
     matrix = matrix_of(shape, dtype)
-    vectors, values = left_vectors(xp, matrix)
-    assert near(adjoint(xp, vectors) @ vectors, np.eye(min(shape), dtype=dtype))
-    images = np.linalg.norm(adjoint(xp, vectors) @ matrix, axis=1)
+    vectors, values = left_vectors(np, matrix)
+    assert near(adjoint(np, vectors) @ vectors, np.eye(min(shape), dtype=dtype))
+    images = np.linalg.norm(adjoint(np, vectors) @ matrix, axis=1)
     assert near(images, np.linalg.svd(matrix, compute_uv=False))
     assert near(values.astype(images.dtype), images)
 
 
 def test_a_length_is_the_norm() -> None:
     array = matrix_of((6, 5), "complex128").T
-    assert abs(length(xp, array) - np.linalg.norm(array)) < 1e-14
+    assert abs(length(np, array) - np.linalg.norm(array)) < 1e-14

@@ -85,7 +85,7 @@ def run(code: str, folder: Path | None = None) -> str:
 
 
 def test_importing_loads_no_heavy_library() -> None:
-    heavy = ["sklearn", "scipy", "matplotlib", "torch", "jax", "dask", "cotengra", "cupy"]
+    heavy = ["sklearn", "scipy", "matplotlib", "PIL", "torch", "jax", "dask", "cotengra", "cupy"]
     heavy += ["quimb", "tensorly", "hottbox", "xarray", "networkx", "click", "rich", "safetensors"]
     assert run(f"import sys, tnsum; print([m for m in {heavy} if m in sys.modules])") == "[]\n"
 
@@ -100,12 +100,13 @@ print([m for m in ["sklearn", "scipy", "matplotlib", "torch", "jax", "dask"] if 
     assert run(code) == "[]\n"
 
 
-def readme_examples() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def examples_in(file: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", file.read_text(), re.DOTALL)
 
 
-def test_readme_examples_print_what_they_say(tmp_path: Path) -> None:
-    code = "\n".join(readme_examples())
+@pytest.mark.parametrize("name", ["README.md", "docs/fusion.md"])
+def test_examples_print_what_they_say(name: str, tmp_path: Path) -> None:
+    code = "\n".join(examples_in(ROOT / name))
     expected = [line.removeprefix("# ") for line in code.splitlines() if line.startswith("# ")]
     assert run(code, tmp_path).rstrip().splitlines() == expected
 

@@ -302,6 +302,10 @@ DESCRIPTION: dict[str, tuple[bytes, Reason]] = {
     "no kind": (without("kind"), KIND.format(None)),
     "unknown kind": (described(kind="Network"), KIND.format("'Network'")),
     "kind a list": (described(kind=["network"]), KIND.format("['network']")),
+    "kind of fusion": (
+        described(kind="classifier"),
+        "it holds a classifier. Read it with tnsum.fusion.load_classifier",
+    ),
     "no nodes": (without("nodes"), NODES),
     "nodes an object": (described(nodes={"A": ["i", "r"], "B": ["r", "j"]}), NODES),
     "node a list": (described(nodes=[["A", ["i", "r"]]]), NODES),

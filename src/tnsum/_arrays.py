@@ -39,7 +39,7 @@ def common_namespace(arrays: Mapping[str, Array]) -> Namespace:
                 f"the array API standard; {type(array).__name__} came. Convert it first, for "
                 f"instance with numpy.asarray."
             )
-        xp, device = array_api_compat.array_namespace(array), device_of(array)
+        xp, device = namespace(array), device_of(array)
         if found is None:
             found = name, xp, device
         elif xp is not found[1]:
@@ -61,8 +61,11 @@ def _capital(text: str) -> str:
 
 
 def namespace(array: Array) -> Namespace:
-    """The namespace of an array that has been checked before."""
-    return array_api_compat.array_namespace(array)
+    """The namespace of an array that has been checked before.
+
+    NumPy follows the standard by itself: what array-api-compat wraps around it only takes time.
+    """
+    return np if isinstance(array, np.ndarray) else array_api_compat.array_namespace(array)
 
 
 @lru_cache(maxsize=32)

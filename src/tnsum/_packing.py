@@ -35,6 +35,8 @@ KINDS = {
     NetworkSum: "sum",
     SumAccumulator: "accumulator",
 }
+# What tnsum.fusion keeps.
+CLASSIFIER = "classifier"
 REAL = {"float32": "F32", "float64": "F64", "complex64": "F32", "complex128": "F64"}
 
 

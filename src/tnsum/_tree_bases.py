@@ -220,6 +220,10 @@ def _basis(
 ) -> Operand:
     """The leading left singular vectors of x with these modes as rows."""
     columns = [mode for mode in x[1] if mode not in (STACK, *rows)]
+    if x[1] not in ((STACK, *rows, *columns), (STACK, *columns, *rows)):
+        # Numbers must be moved: with the longest of the columns' modes last, in long runs.
+        size_of = dict(zip(x[1], x[0].shape, strict=True))
+        columns.sort(key=size_of.__getitem__)
     array = transposed(xp, x, (STACK, *rows, *columns))
     m, *sizes = array.shape[: len(rows) + 1]
     n_rows = math.prod(sizes)

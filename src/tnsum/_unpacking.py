@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tnsum._checks import check_shapes
-from tnsum._packing import KINDS, REAL, VERSION, Networks, is_text
+from tnsum._packing import CLASSIFIER, KINDS, REAL, VERSION, Networks, is_text
 from tnsum._tensor_files import TensorFile, short_repr
 from tnsum._typing import Array
 from tnsum.alignment import Term
@@ -65,6 +65,8 @@ def checked_kind(document: Any) -> str:
         )
     kind = document.get("kind")
     kinds = tuple(KINDS.values())
+    if kind == CLASSIFIER:
+        raise NetworkError("it holds a classifier. Read it with tnsum.fusion.load_classifier")
     if kind not in kinds:
         raise NetworkError(f"it must hold one of {listed(kinds)}; {short_repr(kind)} came")
     return str(kind)

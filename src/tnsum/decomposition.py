@@ -17,7 +17,7 @@ import numpy as np
 from tnsum import _arrays
 from tnsum._checks import MOST_AXES, checked_tolerance
 from tnsum._leading import by_gram, by_svd
-from tnsum._scale import rescaled_each, unscaled
+from tnsum._scale import are_in_range, rescaled_each, unscaled
 from tnsum._tree_bases import Tree, decomposed, tree_of
 from tnsum._typing import Array, Namespace
 from tnsum.contraction import piece_size
@@ -27,14 +27,14 @@ from tnsum.topology import Topology, listed
 
 Ranks: TypeAlias = int | Sequence[int] | Mapping[str, int]
 
-_METHODS = "hosvd", "sequential", "hooi"
+METHODS = "hosvd", "sequential", "hooi"
 # Rounding makes a relative error below this many times machine precision, times the root of the number
 # of nodes; and it, with that of norms and singular values, spoils less than this part of a tolerance.
 _ROUNDING, _SPARE = 16.0, 64.0
 # Gram matrices are taken where a mode may drop so many times machine precision, squared norms compared.
 _GRAM = 1e4
-# The working arrays of a piece are several, and used again at once: they are to be in the inner cache.
-_PART_OF_A_PIECE = 8
+# The working arrays of a piece are several, and used again at once: small, but enough samples in them.
+_PART_OF_A_PIECE = 4
 # Squares of numbers with a log2 up to this are in the range of single precision.
 _NEAR = 20.0
 
@@ -224,8 +224,8 @@ def _checked_array(what: str, array: Array, n_leading: int) -> Namespace:
 
 
 def _check_method(method: str, tree: Tree) -> None:
-    if method not in _METHODS:
-        raise NetworkError(f"method must be one of {listed(_METHODS)}; {method!r} came.")
+    if method not in METHODS:
+        raise NetworkError(f"method must be one of {listed(METHODS)}; {method!r} came.")
     if method == "hooi" and not tree.is_star:
         raise NetworkError(
             f"Method 'hooi' needs nodes that are all joined to one, as those of 'tucker' are; nodes "
@@ -239,6 +239,10 @@ def _scaled(xp: Namespace, name: str, x: Array, start: int) -> tuple[Array, Arra
     `name` is what an error calls a sample, given its number, which is counted from `start`.
     """
     flat = xp.reshape(x, (x.shape[0], -1))
+    if are_in_range([flat], _NEAR):
+        # One look at each number, not five.
+        norms = np.sqrt(np.vecdot(flat, flat).real)
+        return x, np.zeros_like(norms), norms
     bad = _first(xp, ~xp.all(xp.isfinite(flat), axis=1))
     if bad is not None:
         raise NetworkError(

@@ -6,7 +6,7 @@ import math
 
 from tnsum import _arrays
 from tnsum._memory import check_memory
-from tnsum._typing import Array, DType
+from tnsum._typing import Array, DType, Namespace
 from tnsum._weights import weighted
 from tnsum.errors import NetworkError
 from tnsum.multilinear import superdiagonal
@@ -55,6 +55,7 @@ def _blocks(s: NetworkSum, name: str, topology: Topology, dtype: DType) -> Array
     xp = s.namespace
     carries_weights = name == next(iter(topology.nodes))
     n_joining = len(modes) - len(s.topology.nodes[name])
+    apart = [k for k, mode in enumerate(modes) if mode not in s.physical_modes]
     blocks: list[Array] = []
     for term, weight in s._weighted_terms:
         array = _arrays.astype(xp, term.arrays[name], dtype)
@@ -62,9 +63,19 @@ def _blocks(s: NetworkSum, name: str, topology: Topology, dtype: DType) -> Array
             array = weighted(xp, array, weight)
         if n_joining:
             array = xp.reshape(array, (*array.shape, *(1,) * n_joining))
-        if isinstance(term, NetworkStack):
+        if isinstance(term, NetworkStack) and len(apart) == 1:
+            blocks.append(_side_by_side(xp, array, apart[0]))
+        elif isinstance(term, NetworkStack):
             blocks += [array[m, ...] for m in range(len(term))]
         else:
             blocks.append(array)
-    shared = [k for k, mode in enumerate(modes) if mode in s.physical_modes]
+    shared = [k for k in range(len(modes)) if k not in apart]
     return superdiagonal(*blocks, shared=shared)
+
+
+def _side_by_side(xp: Namespace, arrays: Array, axis: int) -> Array:
+    """The arrays of a stack, one after the other along an axis of theirs."""
+    order = (*range(1, axis + 1), 0, *range(axis + 1, arrays.ndim))
+    shape = [*arrays.shape[1:]]
+    shape[axis] *= arrays.shape[0]
+    return xp.reshape(xp.permute_dims(arrays, order), tuple(shape))

@@ -21,7 +21,8 @@ from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.summation import NetworkSum
 
-_KEY = "tnsum"
+# What the description of a file is called in its header.
+KEY = "tnsum"
 _MOST_LETTERS = 1000
 
 
@@ -61,13 +62,13 @@ def save(path: str | os.PathLike[str], x: Saved) -> None:
             f"save takes a path and then a Network, NetworkStack, NetworkSum or SumAccumulator; "
             f"{type(x).__name__} came."
         )
-    _check_path(path)
-    with _faults_named(path, "saved"):
+    check_path(path)
+    with faults_named(path, "saved"):
         if isinstance(x, SumAccumulator):
             document, arrays = packed_accumulator(x)
         else:
             document, arrays = packed(x)
-        write(path, arrays, {_KEY: json.dumps(document, separators=(",", ":"))})
+        write(path, arrays, {KEY: json.dumps(document, separators=(",", ":"))})
 
 
 def load(
@@ -105,25 +106,26 @@ def load(
     --------
     tnsum.interop.to_library : the same with arrays of PyTorch, JAX, ...
     """
-    _check_path(path)
+    check_path(path)
     if nodes is not None:
         if isinstance(nodes, str) or not isinstance(nodes, Iterable):
             raise NetworkError(f"nodes must be a list of names; {nodes!r} came.")
         nodes = list(nodes)
-    with _faults_named(path, "loaded"), opened(path, memory_map) as file:
-        if _KEY not in file.metadata:
+    with faults_named(path, "loaded"), opened(path, memory_map) as file:
+        if KEY not in file.metadata:
             raise NetworkError(
                 "it is a safetensors file that tnsum did not write. Read it with the safetensors "
                 "package and make a network with tnsum.interop.from_state_dict."
             )
-        document = parsed_json(file.metadata[_KEY], "its description")
+        document = parsed_json(file.metadata[KEY], "its description")
         kind = checked_kind(document)
         if kind == KINDS[SumAccumulator]:
             return unpacked_accumulator(document, file, nodes)
         return unpacked(document, kind, file, nodes)
 
 
-def _check_path(path: object) -> None:
+def check_path(path: object) -> None:
+    """Raise unless it is the path of a file."""
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise NetworkError(
             f"The path of a file must come first, as text or pathlib.Path; {type(path).__name__} came."
@@ -131,7 +133,7 @@ def _check_path(path: object) -> None:
 
 
 @contextmanager
-def _faults_named(path: str | os.PathLike[str], verb: str) -> Iterator[None]:
+def faults_named(path: str | os.PathLike[str], verb: str) -> Iterator[None]:
     """Errors of the system and of what is inside, as one error that names the file."""
     try:
         yield

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import click
 
 from tnsum import __version__
-from tnsum.cli import add, info
+from tnsum.cli import add, fit, info, predict, reproduce
 from tnsum.topology import printable
 
 
@@ -23,19 +23,21 @@ from tnsum.topology import printable
 Examples:
   tnsum info network.safetensors
   tnsum add a.safetensors b.safetensors --weights 1,-2 -o sum.safetensors
+  tnsum reproduce --protocol paper --splits 5
+  tnsum fit photos -o objects.safetensors
+  tnsum predict objects.safetensors new_photos
 """,
 )
 @click.version_option(__version__)
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def command(debug: bool) -> None:
-    """Add tensor networks and keep the result a network.
-
-    Files are those that tnsum.save writes.
-    """
+    """Add tensor networks and keep the result a network; tell images apart by what such sums hold."""
 
 
-command.add_command(add.add)
-command.add_command(info.info)
+for _module, _name in (
+    (add, "add"), (info, "info"), (reproduce, "reproduce"), (fit, "fit"), (predict, "predict")
+):  # fmt: skip
+    command.add_command(getattr(_module, _name))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

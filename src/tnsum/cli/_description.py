@@ -1,18 +1,24 @@
-"""What a network, stack, sum or accumulator is, in one line and as plain values."""
+"""What a network, stack, sum, accumulator or classifier is, in one line and as plain values."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tnsum._arrays import dtype_name
-from tnsum._packing import KINDS, Saved
+from tnsum._packing import CLASSIFIER, KINDS, Saved
 from tnsum.compression._accumulator import SumAccumulator
 from tnsum.network import NetworkStack
 from tnsum.summation import NetworkSum
 from tnsum.topology import short
 
+if TYPE_CHECKING:
+    from tnsum.fusion._classifier import ImageClassifier
+
 _SHOWN_NODES = 6
+# The classes of a confusion matrix that fits onto a screen.
+_MOST_COLUMNS = 15
+_SHOWN_MISTAKES = 3
 
 
 def in_one_line(x: Saved) -> str:
@@ -111,3 +117,68 @@ def _some(names: list[str]) -> str:
     if len(names) <= _SHOWN_NODES:
         return ", ".join(names)
     return f"{', '.join(names[:_SHOWN_NODES])}, ... {len(names)} in all"
+
+
+# classifiers
+
+
+def classifier_in_one_line(x: ImageClassifier) -> str:
+    """For instance: classifier of 8 classes, images of 32 x 32 x 3, 278 features, ..."""
+    return (
+        f"classifier of {len(x.classes_)} classes, images of {' x '.join(map(str, x.image_shape_))}, "
+        f"{x.features_.n_features} features, {len(x.machine_.vectors)} support vectors"
+    )
+
+
+def expectation(x: ImageClassifier) -> str:
+    """What to expect of a classifier, and how that is known."""
+    found = x.validation_
+    return (
+        f"expected accuracy {100 * found.accuracy:.1f} % +- {100 * found.standard_error:.1f} % (one "
+        f"standard error), by {found.n_folds}-fold cross-validation of {found.n_images} images\n"
+        f"kernel exp(-gamma |x - y|^2) with gamma {found.gamma:g}, C {found.C:g}"
+    )
+
+
+def classifier_as_values(x: ImageClassifier) -> dict[str, Any]:
+    """All that is known of a classifier without its arrays, ready for JSON."""
+    found = x.validation_
+    n_images = found.confusion.sum(axis=1).tolist()
+    rows = zip(x.classes_.tolist(), n_images, x.machine_.counts, strict=True)
+    return {
+        "kind": CLASSIFIER,
+        "classes": [{"name": name, "images": n, "support_vectors": m} for name, n, m in rows],
+        "image_shape": list(x.image_shape_),
+        "features": x.features_.n_features,
+        "support_vectors": len(x.machine_.vectors),
+        "gamma": found.gamma,
+        "C": found.C,
+        "expected_accuracy": found.accuracy,
+        "standard_error": found.standard_error,
+        "folds": found.n_folds,
+        "seed": x.seed,
+        "confusion": found.confusion.tolist(),
+    }
+
+
+def confusion_table(x: ImageClassifier) -> tuple[list[str], list[list[str]], str]:
+    """The columns and rows of a table of what was taken for what, and a line below it."""
+    names, confusion = x.classes_.tolist(), x.validation_.confusion
+    n_images, are_few = confusion.sum(axis=1), len(names) <= _MOST_COLUMNS
+    rows = []
+    for k, name in enumerate(names):
+        right = f"{100 * confusion[k, k] / max(1, n_images[k]):.1f} %"
+        counts = [str(n) if n else "." for n in confusion[k]] if are_few else [_mistakes(x, k)]
+        rows.append([str(k + 1), name, str(n_images[k]), right, *counts])
+    numbers = [f"#{k + 1}" for k in range(len(names))]
+    columns = ["#", "class", "#images", "#right", *(numbers if are_few else ["taken for"])]
+    how = "Numbers in columns say how many images were taken for that class, when held back."
+    return columns, rows, how if are_few else ""
+
+
+def _mistakes(x: ImageClassifier, k: int) -> str:
+    """What images of class k are most often taken for."""
+    counts = x.validation_.confusion[k].copy()
+    counts[k] = 0
+    worst = counts.argsort(kind="stable")[::-1][:_SHOWN_MISTAKES]
+    return ", ".join(f"{x.classes_[j]} {counts[j]}" for j in worst if counts[j])

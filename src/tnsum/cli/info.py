@@ -11,7 +11,19 @@ from typing import Any
 import click
 import numpy as np
 
-from tnsum.cli._description import as_values, in_one_line, mode_rows, node_rows
+from tnsum._packing import CLASSIFIER
+from tnsum._tensor_files import opened, parsed_json
+from tnsum.cli._description import (
+    as_values,
+    classifier_as_values,
+    classifier_in_one_line,
+    confusion_table,
+    expectation,
+    in_one_line,
+    mode_rows,
+    node_rows,
+)
+from tnsum.cli._libraries import libraries_needed
 from tnsum.cli._output import console, print_table, working
 from tnsum.compression._accumulator import SumAccumulator
 from tnsum.errors import NetworkError
@@ -40,8 +52,12 @@ Examples:
 def info(file: str, with_norm: bool, show_all: bool, as_json: bool) -> None:
     """Show what FILE holds: nodes, modes, sizes, ranks, parameters, dtype, norm.
 
-    Only the norm reads the data; the rest comes from the header.
+    Only the norm reads the data; the rest comes from the header. Of a classifier, what `tnsum fit` made,
+    it shows classes, kernel, expected accuracy and what is mistaken for what.
     """
+    if _holds_classifier(file):
+        _show_classifier(file, as_json)
+        return
     x = load(file)
     values = {"file": file, "bytes": os.path.getsize(file), **as_values(x)}
     if as_json:
@@ -67,6 +83,29 @@ def info(file: str, with_norm: bool, show_all: bool, as_json: bool) -> None:
         with working("computing the norm"):
             found = _norms_in_words(x)
         out.print(found)
+
+
+def _holds_classifier(file: str) -> bool:
+    """Whether a file says so; what is wrong with it, the one who reads it will tell."""
+    with suppress(NetworkError, OSError), opened(file, memory_map=False) as found:
+        description = parsed_json(found.metadata.get("tnsum", ""), "its description")
+        return isinstance(description, dict) and description.get("kind") == CLASSIFIER
+    return False
+
+
+def _show_classifier(file: str, as_json: bool) -> None:
+    with libraries_needed("tnsum info of a classifier"):
+        from tnsum.fusion._classifier_files import load_classifier
+    x, n_bytes = load_classifier(file), os.path.getsize(file)
+    if as_json:
+        values = {"file": file, "bytes": n_bytes, **classifier_as_values(x)}
+        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        return
+    out = console()
+    out.print(f"{printable(file)}: {classifier_in_one_line(x)}, {_in_words(n_bytes)} on disk")
+    out.print(f"\n{expectation(x)}\n")
+    columns, rows, more = confusion_table(x)
+    print_table(columns, rows, more)
 
 
 def _norms(x: Any) -> Any:

@@ -1,0 +1,164 @@
+"""The folder of a run: its settings, and each split as it is done.
+
+A split is a file that appears at one stroke, so that whatever ends a run leaves whole splits, and a
+second start does the others. The settings say what they are splits of; other ones are refused, since
+their splits have the same names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tnsum._replacing import replacing
+from tnsum.datasets import ImageSet
+from tnsum.errors import NetworkError
+from tnsum.experiments._outcomes import Outcome, outcome_from
+from tnsum.experiments._splits import Split
+from tnsum.topology import printable
+
+# A file of settings is short. A mistake in a split is a line of this length, for each method.
+_LONGEST = 2**20
+_MISTAKE = 100
+
+_WIDTH = 100
+
+_ANEW = "Give another folder, or remove this one to start anew"
+
+
+class RunFolder:
+    """A folder that belongs to one run.
+
+    Parameters
+    ----------
+    path : path
+        A new or empty folder, or one of an earlier run.
+    settings : mapping
+        What was run on what, as values for JSON.
+
+    Raises
+    ------
+    NetworkError
+        The folder cannot be written to, holds other files, or a run with other settings.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        self._splits = self.path / "splits"
+        self._make(self.path)
+        # What a killed run leaves half-written is hidden.
+        held = [name for name in os.listdir(self.path) if not name.startswith(".tnsum-")]
+        if "settings.json" in held:
+            self._check(settings)
+        elif held:
+            raise NetworkError(
+                f"{_shown(path)} must be new, empty, or of an earlier run; it holds other files, such "
+                f"as {_shown(min(held))}. Give another folder."
+            )
+        else:
+            self.write("settings.json", as_json(settings))
+        for name in ("splits", "figures"):
+            self._make(self.path / name)
+
+    def _make(self, path: Path) -> None:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise NetworkError(
+                f"{_shown(path)} must be a folder that can be written to: {error.strerror}."
+            ) from error
+
+    def _check(self, settings: Mapping[str, Any]) -> None:
+        known = read_json(self.path / "settings.json", _LONGEST)
+        if known == settings:
+            return
+        known = known if isinstance(known, dict) else {}
+        names = [name for name in settings if known.get(name) != settings[name]]
+        raise NetworkError(
+            f"{_shown(self.path)} must be of a run with the same settings; it is of one with other "
+            f"{' and '.join(names) or 'settings'}. {_ANEW}."
+        )
+
+    def write(self, name: str, text: str | bytes) -> None:
+        """Put a file there, at one stroke.
+
+        Raises
+        ------
+        NetworkError
+            It cannot be written.
+        """
+        path = self.path / name
+        try:
+            with replacing(path) as file:
+                file.write(text if isinstance(text, bytes) else text.encode("utf-8"))
+        except OSError as error:
+            raise NetworkError(f"{_shown(path)} cannot be written: {error.strerror}.") from error
+        except NetworkError as error:
+            raise NetworkError(f"{_shown(path)} cannot be written: {error}") from error
+
+    def store(self, outcome: Outcome) -> None:
+        """Keep what came out of a split. Raises as `write` does."""
+        self.write(f"splits/{outcome.split.name}.json", as_json(outcome.as_values()))
+
+    def stored(self, splits: Iterable[Split], data: ImageSet) -> dict[Split, Outcome]:
+        """The outcomes that are there.
+
+        Raises
+        ------
+        NetworkError
+            A file of a split does not hold what was written.
+        """
+        longest = _LONGEST + 4 * _MISTAKE * len(data)
+        found = {}
+        for split in splits:
+            path = self._splits / f"{split.name}.json"
+            if not path.exists():
+                continue
+            try:
+                found[split] = outcome_from(read_json(path, longest), split, data)
+            except NetworkError as error:
+                raise NetworkError(
+                    f"{_shown(path)} must hold a split as it was written; it does not. Remove it to "
+                    f"have the split done again."
+                ) from error
+        return found
+
+
+def as_json(values: Any, indent: str = "") -> str:
+    """Values as JSON for people: what fits into a line is in one line."""
+    text = json.dumps(values, allow_nan=False)
+    if len(text) <= _WIDTH or not isinstance(values, dict | list):
+        return text
+    more = f"{indent} "
+    if isinstance(values, list):
+        items = [as_json(value, more) for value in values]
+        return "[\n" + ",\n".join(f"{more}{item}" for item in items) + f"\n{indent}]"
+    items = [f"{json.dumps(name)}: {as_json(value, more)}" for name, value in values.items()]
+    return "{\n" + ",\n".join(f"{more}{item}" for item in items) + f"\n{indent}}}"
+
+
+def read_json(path: Path, longest: int) -> Any:
+    """The values in a file of at most so many bytes.
+
+    Raises
+    ------
+    NetworkError
+        It is no JSON, is longer, or cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            text = file.read(longest + 1)
+        if len(text) <= longest:
+            return json.loads(text)
+    except (OSError, ValueError, RecursionError):
+        pass
+    raise NetworkError(
+        f"{_shown(path)} must hold JSON of at most {longest} bytes; it does not. {_ANEW}."
+    )
+
+
+def _shown(path: str | os.PathLike[str]) -> str:
+    return printable(os.fspath(path))

@@ -1,0 +1,161 @@
+"""Images for a classifier: checked as they come, and described by factor fusion.
+
+A fitted `FactorFusion` is here a value of plain arrays: it can be stored and read without code. What is
+computed is the same, in double precision, whatever the images are in: a prediction then does not depend
+on how they were read. Neither does it on their range: features are those of an image scaled to norm one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tnsum.errors import NetworkError
+from tnsum.fusion._factor_fusion import FactorFusion, energies, in_factor
+from tnsum.fusion._samples import Matrix, blocks_of
+from tnsum.topology import listed
+
+MOST_PIXELS = 1024
+"""The height, width and number of channels of an image that are taken."""
+_LARGEST = 1e100
+
+
+@dataclass(frozen=True)
+class FactorFeatures:
+    """The features that a fitted `FactorFusion` gives to images.
+
+    Attributes
+    ----------
+    factors : tuple of ndarray
+        The common factors along height, width and channels, of shape (size, rank).
+    scales : ndarray of shape (3,)
+        What the features of each mode are multiplied by.
+    power : float
+        The power of the singular values.
+    """
+
+    factors: tuple[Matrix, ...]
+    scales: Matrix
+    power: float
+
+    @classmethod
+    def of(cls, fusion: FactorFusion) -> FactorFeatures:
+        """The features of a transformer that was fitted."""
+        return cls(tuple(fusion.common_factors_), fusion.scales_, float(fusion.power))
+
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """The height, width and channels of images."""
+        return tuple(len(factor) for factor in self.factors)
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers describe an image."""
+        return sum(rank * (rank + 1) // 2 for rank in (f.shape[1] for f in self.factors))
+
+    def __call__(self, images: Matrix) -> Matrix:
+        """The features of images, of shape (n, n_features)."""
+        return np.concatenate([self._of_block(block) for block in blocks_of(images)])
+
+    def _of_block(self, images: Matrix) -> Matrix:
+        pairs = enumerate(zip(self.factors, self.scales, strict=True))
+        found = [in_factor(energies(images, n, self.power), f) * scale for n, (f, scale) in pairs]
+        return np.concatenate(found, axis=1)
+
+
+def checked_images(images: Any, shape: tuple[int, ...] | None = None) -> Matrix:
+    """Images in double precision, of shape (n, height, width, channels).
+
+    Parameters
+    ----------
+    images : array_like
+    shape : tuple of int, optional
+        The height, width and channels that they must have.
+
+    Raises
+    ------
+    NetworkError
+        They are no such array, empty, too large, of another shape, or not all finite.
+    """
+    try:
+        found = np.asarray(images)
+    except ValueError:
+        raise NetworkError(
+            "Images must be of one size, as one array; lists of different lengths came."
+        ) from None
+    if found.ndim != 4 or found.dtype.kind not in "uif":
+        raise NetworkError(
+            f"Images must be an array of real numbers of shape (images, height, width, channels); one "
+            f"of shape {found.shape} and dtype {found.dtype} came. A single image is image[None], grey "
+            f"ones are images[..., None]."
+        )
+    if shape is not None and found.shape[1:] != shape:
+        raise NetworkError(
+            f"Images must have the height, width and channels {shape} of those that were fitted; "
+            f"{found.shape[1:]} came. Load them in that size."
+        )
+    if 0 in found.shape or max(found.shape[1:]) > MOST_PIXELS:
+        raise NetworkError(
+            f"There must be an image at least, of 1 to {MOST_PIXELS} pixels a side; an array of shape "
+            f"{found.shape} came."
+        )
+    found = found.astype(float, copy=False)
+    # The largest of numbers one of which is NaN is NaN, and that is not below anything.
+    bad = np.flatnonzero(~(np.abs(found).max(axis=(1, 2, 3)) <= _LARGEST))
+    if len(bad):
+        raise NetworkError(
+            f"Images must hold finite numbers of at most {_LARGEST:g}; {len(bad)} do not, the first is "
+            f"image {bad[0]}."
+        )
+    return found
+
+
+def checked_labels(labels: Any, n_images: int) -> tuple[list[str], Matrix]:
+    """The names of the classes, sorted, and the number of each image's class.
+
+    Raises
+    ------
+    NetworkError
+        There is not one label for each image, or one is no text that can be stored.
+    """
+    if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
+        raise NetworkError(
+            f"labels must be a sequence of texts, one for each image; {type(labels).__name__} came."
+        )
+    if len(labels) != n_images:
+        raise NetworkError(
+            f"labels must be one for each image: {n_images} images and {len(labels)} labels came."
+        )
+    for number, label in enumerate(labels):
+        if not is_class_name(label):
+            raise NetworkError(
+                f"labels must be texts of valid Unicode, not empty and without the character NUL; "
+                f"label {number} is {label!r}."
+            )
+    names = sorted({str(label) for label in labels})
+    place = {name: number for number, name in enumerate(names)}
+    return names, np.array([place[str(label)] for label in labels])
+
+
+def check_classes(names: Sequence[str], counts: Sequence[int]) -> None:
+    """Raise unless there are two classes at least, and two images of each."""
+    if len(names) < 2:
+        raise NetworkError(
+            f"There must be images of two classes at least; all {counts[0]} are of class {names[0]!r}."
+        )
+    lonely = [name for name, count in zip(names, counts, strict=True) if count < 2]
+    if lonely:
+        raise NetworkError(
+            f"Each class must have two images at least, so that some can be held back to see how well "
+            f"they are predicted; of {listed(lonely)} there is one. Add images, or leave it out."
+        )
+
+
+def is_class_name(name: object) -> bool:
+    """Whether a class can have that name: NumPy cuts NULs off, and no file holds half a character."""
+    if not isinstance(name, str) or not name or "\0" in name:
+        return False
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
