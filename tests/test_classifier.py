@@ -49,8 +49,12 @@ def test_margins_and_predictions_are_those_of_scikit_learn(k: int, gamma: float,
     machine, oracle, samples = machine_and_oracle(k, gamma, C)
     duels = np.concatenate(list(machine.duels(samples)))
     margins = machines.margins_of(duels)
-    np.testing.assert_array_equal(margins.argmax(axis=1), oracle.predict(samples))
+    # Both were solved to a thousandth: what is closer than that may go either way.
     first, second = np.triu_indices(k, 1)
+    is_clear = np.all(np.abs(duels[:, first, second]) > 1e-3, axis=1)
+    assert np.mean(is_clear) > 0.5
+    samples, duels, margins = samples[is_clear], duels[is_clear], margins[is_clear]
+    np.testing.assert_array_equal(margins.argmax(axis=1), oracle.predict(samples))
     if k == 2:
         np.testing.assert_allclose(duels[:, 1, 0], oracle.decision_function(samples), atol=1e-3)
     else:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -382,6 +383,24 @@ def test_the_commands_load_no_heavy_library_before_they_run() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_nothing_that_is_read_is_replaced(made: Path, tmp_path: Path, capsys: Any) -> None:
+    model = tmp_path / "model"
+    model.write_bytes(b"model")
+    inside = made / "new" / "flat" / "00.png"
+    before = inside.read_bytes()
+    for arguments in (
+        ["fit", str(made / "new"), "-o", str(inside)],
+        ["predict", str(model), str(made / "new"), "--csv", str(model)],
+        ["predict", str(model), str(inside), "--csv", str(inside)],
+    ):
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        assert left.value.code == 2
+        assert "Error: The " in capsys.readouterr().err
+    assert inside.read_bytes() == before
+    assert model.read_bytes() == b"model"
 
 
 def test_a_terminal_gets_tables_and_harmless_csv(made: Path, tmp_path: Path) -> None:

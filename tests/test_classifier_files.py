@@ -172,6 +172,7 @@ def with_number(name: str, value: float) -> Callable[[bytes], bytes]:
 CLASSES = "its classes must be two texts or more, sorted and all different; "
 SHAPE = "its image_shape must be three integers from 1 to 1024; "
 COUNTS = "its support_vectors must be 3 positive integers, one for each class; "
+CHANGED = "its contents are not those that were saved. Fit the classifier again"
 LARGE = "must hold finite numbers of at most 2**60; some are not"
 COUNTED = "tensor 'confusion' must count images; some entries are no such numbers"
 Row = tuple[Callable[[bytes], bytes], str]
@@ -248,6 +249,13 @@ REFUSED: dict[str, Row] = {
                            ("coefficients", -np.inf), ("intercepts", 2e18), ("confusion", np.nan)]},
     "part of an image": (with_number("confusion", 0.5), COUNTED),
     "less than none": (with_number("confusion", -1.0), COUNTED),
+    "another number": (with_number("vectors", 0.5), CHANGED),
+    "another seed": (described(seed=99), CHANGED),
+    "something more": (described(more=1), CHANGED),
+    "no digest": (
+        lambda data: changed(data, lambda header, _: header["__metadata__"].pop("sha256")),
+        CHANGED,
+    ),
 }  # fmt: skip
 
 
@@ -383,7 +391,6 @@ def outcomes(cases: range, whole: bytes, folder: Path) -> Counter[str]:
 def test_damaged_files_are_refused_or_predict(whole: bytes, tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     counts = outcomes(range(2000), whole, tmp_path)
-    assert set(counts) == {"refused", "predicts"}
-    assert counts["refused"] > 1000
-    assert counts["predicts"] > 100
+    assert set(counts) <= {"refused", "predicts"}
+    assert counts["refused"] > 1900
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024

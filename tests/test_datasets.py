@@ -322,9 +322,14 @@ def rows(tmp_path: Path) -> list[tuple[Callable[[], Any], str]]:
     write(root / "hollow" / "ok" / "1.png", grey(0))
     (root / "hollow" / "no\x1bne").mkdir()
     (root / "hollow" / "nothing").mkdir()
+    for name in (b"a\xff", b"a\\xff"):
+        write(Path(os.fsdecode(os.fsencode(root / "alike") + b"/" + name)) / "1.png", grey(0))
     extensions = ".bmp, .gif, .jpeg, .jpg, .pbm, .pgm, .png, .pnm, .ppm, .tif, .tiff, .webp"
     classes = "path must be a folder that holds one for each class; "
     return [
+        (lambda: load_image_folder(root / "alike"),
+         f"Folders in {str(root / 'alike')!r} must have different names; two read 'a\\\\xff', one of "
+         "which is no UTF-8. Rename one of them."),
         (lambda: load_image_folder(root / "gone"), f"{classes}{str(root / 'gone')!r} does not exist."),
         (lambda: load_image_folder(image), f"{classes}{str(image)!r} is a file."),
         (lambda: load_image_folder(root / "empty"),

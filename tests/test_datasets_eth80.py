@@ -106,7 +106,8 @@ def test_what_is_missing_is_named(folder: Path) -> None:
         check_message(
             lambda: load_eth80(folder, size=1), NetworkError,
             f"All 3280 images of ETH-80 must be in {str(folder)!r}; 7 are missing: "
-            f"{', '.join(map(repr, names[:5]))} and 2 more. Say complete=False to go without them.",
+            f"{', '.join(map(repr, names[:5]))} and 2 more. "
+            "In Python, load_eth80(..., complete=False) goes without them.",
         )  # fmt: skip
     finally:
         for file in lost:
@@ -184,6 +185,8 @@ def rows(root: Path) -> list[tuple[Callable[[], Any], str]]:
         (lambda: load_eth80(root / "gone"),
          f"path must be the folder of ETH-80, or an npz file of it; {str(root / 'gone')!r} does not "
          "exist."),
+        (lambda: load_eth80("/dev/null"),
+         "path must be the folder of ETH-80, or an npz file of it; '/dev/null' is neither."),
         (lambda: load_eth80(root / "empty"),
          f"There must be images of ETH-80 in {str(root / 'empty')!r}, named as 'apple1-000-000.png'; "
          "there are none."),

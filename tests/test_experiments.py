@@ -20,13 +20,14 @@ from tnsum.experiments._claims import (
     paper_comparison,
     weakest_classes,
 )
-from tnsum.experiments._kernels import chosen_width, predicted, rbf, squared_distances
+from tnsum.experiments._kernels import chosen_width, predicted, rbf
 from tnsum.experiments._methods import distances, prepared
 from tnsum.experiments._outcomes import MethodOutcome, Outcome, outcome_from, outcome_of
 from tnsum.experiments._points import Point, points_of, summary
 from tnsum.experiments._protocols import PROTOCOLS, WIDTHS, paper_numbers
 from tnsum.experiments._splits import Split, divided, folds, splits_of
 from tnsum.fusion import FactorFusion, TuckerConcat, TuckerFusion
+from tnsum.fusion._distances import squared_distances
 
 DATA = small_images()
 KNOWN = prepared(DATA, with_factors=True)
@@ -262,8 +263,8 @@ def test_summaries_against_the_standard_library() -> None:
 @pytest.mark.parametrize(
     ("numbers", "sign"),
     [
-        ([5.0, 5.0], 1),
-        ([-5.0, -5.0], -1),
+        ([5.0, 5.0, 5.0], 1),
+        ([-5.0, -5.0, -5.0], -1),
         ([0.0, 0.0], 0),
         ([1.0, 2.0], 0),
         ([1.0, 1.2, 1.1, 0.9], 1),
@@ -330,11 +331,7 @@ FIRM = (
         ),
         (
             [_point(0.8, {name: n[:1] for name, n in BETTER.items()})],
-            [
-                "SUM is not told apart from SVM on pixels at 80 %.",
-                "SUM is not told apart from TKD-CONCAT at 80 %.",
-                "One split does not tell methods apart.",
-            ],
+            ["Fewer than three splits do not tell methods apart."],
         ),
     ],
 )

@@ -256,6 +256,10 @@ ERRORS: list[tuple[Callable[[Path], Any], str]] = [
     (run(jobs=0), "jobs must be a positive integer; 0 came."),
     (run(jobs=2.0), "jobs must be a positive integer; 2.0 came."),
     (run(data=ONE), "Images must be of two or more classes; they are of 1."),
+    (
+        run(data=replace(DATA, images=DATA.images[..., :1])),
+        f"Images must have the shape (number, height, width, 3); {(*DATA.images.shape[:3], 1)} came.",
+    ),
     (run(data=NAN), "Images must hold finite numbers; some are infinite or NaN."),
     (
         run(Settings(fractions=(0.001, 0.5))),
@@ -376,11 +380,44 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_changed_splits_are_refused(change: str, whole: Path) -> None:
     values = json.loads((whole / "splits" / "paper-0.1-0.json").read_text())
+    del values["sha256"]
     split = Split("paper", 0.1, 0)
     outcome_from(values, split, DATA)
     CHANGES[change](values)
     with pytest.raises(NetworkError, match=r"^This is not the outcome of paper-0\.1-0\.$"):
         outcome_from(values, split, DATA)
+
+
+def test_a_changed_split_file_is_refused(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    path = folder / "splits" / "paper-0.1-0.json"
+    values = json.loads(path.read_text())
+    values["methods"]["SUM"]["mistakes"] = values["methods"]["SUM"]["mistakes"][1:]
+    path.write_text(json.dumps(values))
+    with pytest.raises(NetworkError, match="must hold a split as it was written; it does not"):
+        RunFolder(folder, json.loads((folder / "settings.json").read_text())).stored(
+            [Split("paper", 0.1, 0)], DATA
+        )
+
+
+def test_what_killed_processes_shared_is_removed(tmp_path: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    RunFolder(tmp_path, {})
+    for number in (child.pid, os.getpid()):
+        (tmp_path / f".tnsum-{number}-x").mkdir()
+    RunFolder(tmp_path, {})
+    assert [p.name for p in tmp_path.glob(".tnsum-*")] == [f".tnsum-{os.getpid()}-x"]
+
+
+def test_objects_need_not_be_counted_from_zero(tmp_path: Path) -> None:
+    numbered = replace(DATA, objects=3 * DATA.objects + 7)
+    settings = Settings(("objects",))
+    a = reproduce(DATA, tmp_path / "a", settings)
+    b = reproduce(numbered, tmp_path / "b", settings)
+    for x, y in zip(a.outcomes, b.outcomes, strict=True):
+        assert x.accuracy("SUM") == y.accuracy("SUM")
 
 
 def test_json_is_the_same_values_in_short_lines(whole: Path) -> None:

@@ -272,6 +272,46 @@ def test_factor_features_have_the_kernel_of_their_distances(
     assert np.allclose(np.exp(-g * distances), np.exp(-2 * g * exponent))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_mode_along_which_all_are_alike_does_not_count(dtype: str) -> None:
+    grey = np.random.default_rng(0).random((30, 8, 7, 1)).astype(dtype)
+    colours = np.repeat(grey, 3, axis=3)
+    fusion, plain = FactorFusion(2, 4).fit(colours), FactorFusion(2, 4).fit(grey)
+    assert fusion.scales_[2] == plain.scales_[2] == 0
+    a, b = fusion.transform(colours), plain.transform(grey)
+    accuracy = 1e-3 if dtype == "float32" else 1e-9
+    assert np.allclose(a @ a.T, b @ b.T, atol=accuracy * np.max(np.abs(b @ b.T)))
+    alike = FactorFusion(2, 4).fit_transform(np.repeat(colours[:1], 5, axis=0))
+    assert not np.any(alike)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e160, 1e200])
+def test_huge_and_tiny_samples_are_as_others(scale: float) -> None:
+    samples = samples_of((6, 5, 3))
+    for E in (TuckerFusion, TuckerConcat):
+        a, b = E(2).fit(samples), E(2).fit(samples * scale)
+        for x, y in zip(a.common_factors_, b.common_factors_, strict=True):
+            assert np.allclose(x, y, atol=1e-7)
+    assert np.allclose(FactorFusion(2, 3).fit_transform(samples * scale),
+                       FactorFusion(2, 3).fit_transform(samples), atol=1e-5)  # fmt: skip
+    parts = CommonIndividual(2).fit(samples * scale).split(samples * scale)
+    right = CommonIndividual(2).fit(samples).split(samples)
+    assert np.allclose(parts.common_energy, right.common_energy)
+
+
+def test_nearly_equal_singular_values_of_a_concatenation_stay_in_order() -> None:
+    values = np.array([3, 1 + 3e-9, 1 + 2e-9, 1 + 1e-9, 1])
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    concat = TuckerConcat(3).fit((turn * values).T)
+    factor = concat.common_factors_[0]
+    # Gaps of 1e-9 resolve directions to a millionth.
+    assert np.allclose(factor @ factor.T, turn[:, :3] @ turn[:, :3].T, atol=1e-5)
+    noise = np.random.default_rng(0).random((400, 128, 8))
+    single, double = (TuckerConcat((16, 3)).fit(noise.astype(d)) for d in ("f4", "f8"))
+    kept = [np.linalg.norm(concat.transform(noise)) for concat in (single, double)]
+    assert kept[0] > 0.9999 * kept[1]
+
+
 def test_factor_features_of_a_zero_sample_are_zero() -> None:
     samples = samples_of((6, 5, 3))
     fusion = FactorFusion(2, 3).fit(samples)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import numpy as np
 
@@ -56,6 +58,10 @@ def fit(images: str, output: str, size: int, folds: int, seed: int) -> None:
         from tnsum.datasets import load_image_folder
         from tnsum.fusion._classifier import ImageClassifier
         from tnsum.fusion._classifier_files import check_writable
+    if Path(output).resolve().is_relative_to(Path(images).resolve()):
+        raise click.UsageError(
+            f"The classifier must be kept outside of the images in {printable(images)}; {output!r} came."
+        )
     check_writable(output)
     out = console()
     data = load_image_folder(images, size)

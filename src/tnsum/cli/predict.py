@@ -61,6 +61,9 @@ def predict(model: str, images: tuple[str, ...], top: int, csv_file: str | None)
         from tnsum.datasets import load_images
         from tnsum.fusion._classifier_files import check_writable, load_classifier
     if csv_file not in (None, "-"):
+        kept = {Path(path).resolve() for path in (model, *images)}
+        if Path(str(csv_file)).resolve() in kept:
+            raise click.UsageError(f"The CSV must not replace what is read; {csv_file!r} came.")
         check_writable(str(csv_file))
     classifier = load_classifier(model)
     pixels, names = load_images(images, _size_of(classifier, model))

@@ -96,6 +96,10 @@ def load_eth80(
         raise NetworkError(
             f"path must be the folder of ETH-80, or an npz file of it; {str(root)!r} does not exist."
         )
+    if not root.is_dir() and not root.is_file():
+        raise NetworkError(
+            f"path must be the folder of ETH-80, or an npz file of it; {str(root)!r} is neither."
+        )
     archive = root / f"eth80_{size}.npz" if root.is_dir() else root
     if archive.is_file():
         shown, found = read_archive(archive, size)
@@ -132,7 +136,7 @@ def _checked(shown: Sequence[str], places: Sequence[str], path: Path, complete: 
     if missing and complete:
         raise NetworkError(
             f"All {len(_IMAGES)} images of ETH-80 must be in {str(path)!r}; {len(missing)} are missing: "
-            f"{some(missing)}. Say complete=False to go without them."
+            f"{some(missing)}. In Python, load_eth80(..., complete=False) goes without them."
         )
     return [positions[name] for name in _IMAGES if name in positions]
 

@@ -65,6 +65,13 @@ def load_image_folder(path: PathLike, size: int = 32, resample: str = "box") -> 
             f"folder. Put the images of each class into a folder named after it."
         )
     files = {folder.name: list(image_files(folder)) for folder in folders}
+    classes = tuple(text_of(Path(name)) for name in files)
+    if len(set(classes)) < len(classes):
+        twice = next(name for name in classes if classes.count(name) > 1)
+        raise NetworkError(
+            f"Folders in {str(root)!r} must have different names; two read {twice!r}, one of which is "
+            f"no UTF-8. Rename one of them."
+        )
     empty = [repr(name) for name, found in files.items() if not found]
     if empty:
         raise NetworkError(
@@ -77,7 +84,7 @@ def load_image_folder(path: PathLike, size: int = 32, resample: str = "box") -> 
     return ImageSet(
         images=read_images(names, paths, size, resample),
         labels=np.repeat(np.arange(len(counts)), counts),
-        classes=tuple(text_of(Path(name)) for name in files),
+        classes=classes,
         objects=np.concatenate([np.arange(count) for count in counts]),
         names=names,
         source=f"images in the folder {printable(text_of(Path(root.resolve().name)))!r}",

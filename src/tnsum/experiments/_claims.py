@@ -16,6 +16,8 @@ _PAIRS = ((SUM, PIXELS), (SUM, CONCAT), (FACTORS, PIXELS), (FACTORS, SUM), (FACT
 
 def comparisons(points: Sequence[Point]) -> list[str]:
     """A sentence for each pair of methods of one protocol, and what above and below mean in them."""
+    if len(points[0].outcomes) < 3:
+        return ["Fewer than three splits do not tell methods apart."]
     return [*(_compared(points, a, b) for a, b in pairs_of(points)), _basis(points)]
 
 
@@ -40,8 +42,6 @@ def _compared(points: Sequence[Point], method: str, other: str) -> str:
 
 def _basis(points: Sequence[Point]) -> str:
     n_splits = len(points[0].outcomes)
-    if n_splits == 1:
-        return "One split does not tell methods apart."
     return (
         f"Above and below: the mean of the differences, split by split, over {n_splits} splits is more "
         f"than {firm_errors(n_splits):.1f} standard errors from zero."
@@ -91,7 +91,8 @@ def weakest_classes(
     rates = 100 * np.diag(confusion) / n_tested
     bound = paper_numbers()["class_bound"]
     order = [int(k) for k in np.argsort(rates, kind="stable")]
-    below = [f"{classes[k]} {rates[k]:.1f} %" for k in order if rates[k] <= bound]
+    is_low = (rates <= bound) & (confusion.sum(axis=1) > 0)
+    below = [f"{classes[k]} {rates[k]:.1f} %" for k in order if is_low[k]]
     where = "on new objects" if point.fraction is None else f"at {point.title}"
     sentence = (
         f"Classes of which {method} finds {bound} % or less {where}: {_listed(below or ['none'])}."

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tnsum.experiments._figures import INK, SETTINGS
-from tnsum.experiments._kernels import Matrix
+from tnsum.fusion._samples import Matrix
 
 _COLOURS = ("#3572c6", "#d07a1f", "#2a9468")
 _CHANNELS = ("#d43d3d", "#2a9468", "#3572c6")

@@ -17,10 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from tnsum.experiments._kernels import Matrix
 from tnsum.experiments._points import Point
 from tnsum.experiments._protocols import CONCAT, FACTORS, PIXELS, SUM
 from tnsum.experiments._splits import percent
+from tnsum.fusion._samples import Matrix
 
 INK = "#1f2933"
 

@@ -7,8 +7,10 @@ their splits have the same names.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,8 @@ _MISTAKE = 100
 
 _WIDTH = 100
 
+# Folders that processes share begin with this and the number of the one that made them.
+SHARED = ".tnsum-"
 _ANEW = "Give another folder, or remove this one to start anew"
 
 
@@ -62,6 +66,14 @@ class RunFolder:
             self.write("settings.json", as_json(settings))
         for name in ("splits", "figures"):
             self._make(self.path / name)
+        self._clear()
+
+    def _clear(self) -> None:
+        """Remove what processes shared that were killed."""
+        for folder in self.path.glob(f"{SHARED}*-*"):
+            number = folder.name.removeprefix(SHARED).partition("-")[0]
+            if number.isdecimal() and not _is_alive(int(number)):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _make(self, path: Path) -> None:
         try:
@@ -101,7 +113,9 @@ class RunFolder:
 
     def store(self, outcome: Outcome) -> None:
         """Keep what came out of a split. Raises as `write` does."""
-        self.write(f"splits/{outcome.split.name}.json", as_json(outcome.as_values()))
+        values = outcome.as_values()
+        kept = {"sha256": _digest(values), **values}
+        self.write(f"splits/{outcome.split.name}.json", as_json(kept))
 
     def stored(self, splits: Iterable[Split], data: ImageSet) -> dict[Split, Outcome]:
         """The outcomes that are there.
@@ -118,13 +132,36 @@ class RunFolder:
             if not path.exists():
                 continue
             try:
-                found[split] = outcome_from(read_json(path, longest), split, data)
+                found[split] = outcome_from(_undigested(read_json(path, longest)), split, data)
             except NetworkError as error:
                 raise NetworkError(
                     f"{_shown(path)} must hold a split as it was written; it does not. Remove it to "
                     f"have the split done again."
                 ) from error
         return found
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _digest(values: Any) -> str:
+    """What tells that values were not changed."""
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()
+
+
+def _undigested(values: Any) -> Any:
+    """What was kept with its digest; None if it was changed."""
+    if not isinstance(values, dict):
+        return None
+    kept = {name: value for name, value in values.items() if name != "sha256"}
+    return kept if values.get("sha256") == _digest(kept) else None
 
 
 def as_json(values: Any, indent: str = "") -> str:

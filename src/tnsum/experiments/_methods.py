@@ -14,12 +14,12 @@ from sklearn.preprocessing import StandardScaler
 
 from tnsum._memory import check_memory
 from tnsum.datasets import ImageSet
-from tnsum.experiments._kernels import Matrix, squared_distances
 from tnsum.experiments._protocols import CONCAT, FACTORS, PIXELS, SUM
 from tnsum.experiments._splits import Indices
 from tnsum.fusion import FactorFusion, TuckerConcat, TuckerFusion
+from tnsum.fusion._distances import squared_distances
 from tnsum.fusion._factor_fusion import energies, in_factor, scales_of
-from tnsum.fusion._samples import blocks_of
+from tnsum.fusion._samples import Matrix, blocks_of
 
 _FEW_IMAGES = (
     "The experiment needs the distances of all pairs of images; it is for a few thousand of them."
@@ -61,14 +61,20 @@ def prepared(data: ImageSet, with_factors: bool) -> Prepared:
     NetworkError
         The distances of all images do not fit into memory.
     """
-    # Besides the distances there are those of a split, and two kernels.
-    check_memory(4 * len(data) ** 2, np.dtype(float), "The distances of all images", _FEW_IMAGES)
-    pixels = np.reshape(data.images, (len(data), -1))
+    # Besides the distances there are those of a split, two kernels, and each image's energies.
+    per_image = 4 * len(data) + 2 * sum(size**2 for size in data.images.shape[1:])
+    needed = per_image * len(data)
+    check_memory(needed, np.dtype(float), "The distances of all images", _FEW_IMAGES)
+    # In double precision: in single precision other processors would mistake other images.
+    images = data.images.astype(float)
     found = []
-    for n in range(data.images.ndim - 1 if with_factors else 0):
-        parts = [energies(some, n, FactorFusion().power) for some in blocks_of(data.images)]
+    for n in range(images.ndim - 1 if with_factors else 0):
+        blocks = blocks_of(images, images.shape[n + 1] ** 2)
+        parts = [energies(some, n, FactorFusion().power) for some in blocks]
         found.append(np.concatenate(parts))
-    return Prepared(data, squared_distances(pixels, pixels), tuple(found))
+    pixels = np.reshape(images, (len(data), -1))
+    distances = squared_distances(pixels, pixels)
+    return Prepared(replace(data, images=images), distances, tuple(found))
 
 
 def on_disk(known: Prepared, folder: str) -> Prepared:
@@ -97,8 +103,16 @@ def distances(method: str, known: Prepared, train: Indices, is_scaled: bool) -> 
         transformer = {SUM: TuckerFusion, CONCAT: TuckerConcat}[method](ranks=3)
         features = transformer.fit(images[train]).transform(images)
         if is_scaled:
-            features = StandardScaler().fit(features[train]).transform(features)
+            features = _standardised(features, train)
     return Distances(squared_distances(features, features[train]), features.shape[1])
+
+
+def _standardised(features: Matrix, train: Indices) -> Matrix:
+    """Features of mean zero and variance one, without those that are but rounding."""
+    deviations = features[train].std(axis=0)
+    kept = features[:, deviations >= np.sqrt(np.finfo(float).eps) * deviations.max()]
+    found: Matrix = StandardScaler().fit(kept[train]).transform(kept)
+    return found
 
 
 def _factor_features(known: Prepared, train: Indices) -> Matrix:
@@ -108,7 +122,7 @@ def _factor_features(known: Prepared, train: Indices) -> Matrix:
     fusion = TuckerFusion(settings.ranks, settings.common_ranks).fit(images[train])
     pairs = zip(known.energies, fusion.common_factors_, strict=True)
     blocks = [in_factor(matrices, factor) for matrices, factor in pairs]
-    scales = scales_of([block[train] for block in blocks])
+    scales = scales_of([block[train] for block in blocks], settings.power)
     return np.concatenate(
         [block * scale for block, scale in zip(blocks, scales, strict=True)], axis=1
     )

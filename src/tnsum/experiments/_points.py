@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from tnsum.experiments._kernels import Matrix
 from tnsum.experiments._outcomes import Outcome
 from tnsum.experiments._protocols import PROTOCOLS
 from tnsum.experiments._splits import Indices, percent
+from tnsum.fusion._samples import Matrix
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class Summary:
     @property
     def sign(self) -> int:
         """1 if the mean is firmly above zero, -1 if firmly below, 0 if it cannot be told."""
-        if not abs(self.mean) > firm_errors(self.n) * self.error:
+        # Two differences that happen to be equal have an error of zero, and say nothing.
+        if self.n < 3 or not abs(self.mean) > firm_errors(self.n) * self.error:
             return 0
         return 1 if self.mean > 0 else -1
 

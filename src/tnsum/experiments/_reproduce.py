@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from tnsum.datasets import ImageSet, load_eth80, make_objects
 from tnsum.errors import NetworkError
-from tnsum.experiments._folder import RunFolder, as_json
+from tnsum.experiments._folder import SHARED, RunFolder, as_json
 from tnsum.experiments._methods import on_disk, prepared
 from tnsum.experiments._outcomes import Outcome, outcome_of
 from tnsum.experiments._protocols import FACTORS, PROTOCOLS
@@ -95,6 +95,10 @@ def _check(images: ImageSet) -> None:
     n_classes = len(np.unique(images.labels))
     if n_classes < 2:
         raise NetworkError(f"Images must be of two or more classes; they are of {n_classes}.")
+    if images.images.ndim != 4 or images.images.shape[3] != 3:
+        raise NetworkError(
+            f"Images must have the shape (number, height, width, 3); {images.images.shape} came."
+        )
     if not np.all(np.isfinite(images.images)):
         raise NetworkError("Images must hold finite numbers; some are infinite or NaN.")
 
@@ -108,8 +112,9 @@ def _outcomes(
     with_factors = any(FACTORS in PROTOCOLS[split.protocol].methods for split in splits)
     known = prepared(images, with_factors)
     n_jobs = min(jobs, len(splits))
-    # Should all be killed, what processes share is left where it is seen.
-    with TemporaryDirectory(prefix=".tnsum-", dir=folder.path) as shared:
+    # Should all be killed, the next start removes what processes share.
+    prefix = f"{SHARED}{os.getpid()}-"
+    with TemporaryDirectory(prefix=prefix, dir=folder.path) as shared:
         if n_jobs > 1:
             known = on_disk(known, shared)
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")

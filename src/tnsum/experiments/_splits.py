@@ -95,7 +95,7 @@ def n_trained_on(fraction: float, n_images: int) -> int:
 def divided(split: Split, data: ImageSet, seed: int) -> tuple[Indices, Indices]:
     """The numbers of the images that are trained on, and of those that are tested."""
     if split.fraction is None:
-        is_left_out = data.objects == split.number
+        is_left_out = object_ranks(data) == split.number
         return np.flatnonzero(~is_left_out), np.flatnonzero(is_left_out)
     rng = np.random.default_rng((seed, split.number))
     order = rng.permutation(len(data))
@@ -116,10 +116,11 @@ def folds(
     rng = np.random.default_rng((seed, split.number, 1))
     n_folds = 5 if len(train) < _MANY_SAMPLES else 3
     if split.fraction is None:
-        numbers = rng.permutation(np.unique(data.objects[train]))
+        ranks = object_ranks(data)[train]
+        numbers = rng.permutation(np.unique(ranks))
         fold_of_number = np.zeros(numbers.max() + 1, dtype=np.int64)
         fold_of_number[numbers] = np.arange(len(numbers)) % n_folds
-        fold = fold_of_number[data.objects[train]]
+        fold = fold_of_number[ranks]
     else:
         order = rng.permutation(len(train))
         order = order[np.argsort(data.labels[train][order], kind="stable")]
@@ -129,6 +130,15 @@ def folds(
         is_held = fold == k
         if is_held.any() and not is_held.all():
             yield np.flatnonzero(~is_held), np.flatnonzero(is_held)
+
+
+def object_ranks(data: ImageSet) -> Indices:
+    """The objects of each class counted from 0 on, without gaps."""
+    found = np.zeros(len(data), dtype=np.int64)
+    for label in np.unique(data.labels):
+        of_class = data.labels == label
+        found[of_class] = np.unique(data.objects[of_class], return_inverse=True)[1]
+    return found
 
 
 def _stratified(order: Indices, labels: Indices) -> Indices:

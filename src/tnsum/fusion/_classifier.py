@@ -29,8 +29,8 @@ from tnsum.fusion._classifier_machine import (
     fitted_machine,
     leads_of,
     margins_of,
-    squared_distances,
 )
+from tnsum.fusion._distances import squared_distances
 from tnsum.fusion._factor_fusion import FactorFusion
 from tnsum.fusion._samples import Matrix
 

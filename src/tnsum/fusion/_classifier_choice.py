@@ -24,7 +24,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from tnsum._memory import check_memory
 from tnsum._progress import Step, shown
-from tnsum.fusion._classifier_machine import fitted_machine, leads_of, margins_of, squared_distances
+from tnsum.fusion._classifier_machine import fitted_machine, leads_of, margins_of
+from tnsum.fusion._distances import squared_distances
 from tnsum.fusion._factor_fusion import FactorFusion
 from tnsum.fusion._samples import Matrix
 

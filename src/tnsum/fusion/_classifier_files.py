@@ -9,6 +9,7 @@ accepted gives finite margins for every image.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -58,10 +59,12 @@ def save_classifier(path: str | os.PathLike[str], classifier: ImageClassifier) -
         "intercepts": machine.intercepts,
         "confusion": validation.confusion,
     }
-    pieces = {name: Pieces("F64", a.shape, [a.astype(float)]) for name, a in arrays.items()}
+    arrays = {name: np.ascontiguousarray(array, dtype="<f8") for name, array in arrays.items()}
+    pieces = {name: Pieces("F64", array.shape, [array]) for name, array in arrays.items()}
+    description = json.dumps(document, separators=(",", ":"))
     check_path(path)
     with faults_named(path, "saved"):
-        write(path, pieces, {KEY: json.dumps(document, separators=(",", ":"))})
+        write(path, pieces, {KEY: description, _DIGEST: _digest(description, arrays)})
 
 
 def load_classifier(path: str | os.PathLike[str]) -> ImageClassifier:
@@ -92,6 +95,18 @@ def load_classifier(path: str | os.PathLike[str]) -> ImageClassifier:
         if KEY not in file.metadata:
             raise NetworkError("it is a safetensors file that tnsum did not write")
         return _unpacked(parsed_json(file.metadata[KEY], "its description"), file)
+
+
+_DIGEST = "sha256"
+
+
+def _digest(description: str, arrays: Mapping[str, Matrix]) -> str:
+    """What tells that neither the description nor a number was changed."""
+    found = hashlib.sha256(description.encode())
+    for name in sorted(arrays):
+        found.update(name.encode())
+        found.update(np.ascontiguousarray(arrays[name], dtype="<f8").data)
+    return found.hexdigest()
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -134,8 +149,10 @@ def _unpacked(document: Any, file: TensorFile) -> ImageClassifier:
         "confusion": (k, k),
     }
     arrays = _checked_arrays(file, shapes)
-    factors = tuple(arrays[f"factor{n}"] for n in range(len(shape)))
     confusion = _checked_confusion(arrays["confusion"])
+    if file.metadata.get(_DIGEST) != _digest(file.metadata[KEY], arrays):
+        raise NetworkError("its contents are not those that were saved. Fit the classifier again")
+    factors = tuple(arrays[f"factor{n}"] for n in range(len(shape)))
     classifier = ImageClassifier(n_folds, seed)
     classifier._learn(
         np.array(classes),

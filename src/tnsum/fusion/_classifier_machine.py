@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.svm import SVC
 
+from tnsum.fusion._distances import squared_distances
 from tnsum.fusion._samples import Matrix
 
 # The numbers of a kernel, or of duels, that are held at once.
@@ -108,12 +109,6 @@ def leads_of(duels: Matrix) -> Matrix:
     """The lead of each class over its closest rival, of shape (n, classes)."""
     own = np.eye(duels.shape[1], dtype=bool)
     return np.asarray(np.where(own, np.inf, duels).min(axis=2))
-
-
-def squared_distances(x: Matrix, y: Matrix) -> Matrix:
-    """|x_i - y_j|^2, by one matrix product."""
-    squares = np.sum(x**2, axis=1)[:, None] + np.sum(y**2, axis=1)
-    return np.asarray(np.maximum(squares - 2 * (x @ y.T), 0))
 
 
 def _ranges(counts: tuple[int, ...]) -> Iterator[slice]:

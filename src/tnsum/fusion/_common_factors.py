@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tnsum.errors import NetworkError
-from tnsum.fusion._concatenation import Concatenation, separated
+from tnsum.fusion._concatenation import Concatenation
 from tnsum.fusion._projection import projected
 from tnsum.fusion._samples import Matrix, SampleTransformer, blocks_of
 
@@ -25,7 +25,6 @@ class CommonFactorTransformer(SampleTransformer):
     singular_values_: list[Matrix]
     n_samples_seen_: int
     _concatenations: list[Concatenation]
-    _energies: list[Matrix]
 
     @abstractmethod
     def _checked_common_ranks(self) -> tuple[int, ...]:
@@ -33,7 +32,14 @@ class CommonFactorTransformer(SampleTransformer):
 
     @abstractmethod
     def _add(self, samples: Matrix) -> None:
-        """Put the matrices of some samples beside the others, and add to the energies."""
+        """Put the matrices of some samples beside the others."""
+
+    def _begin(self) -> None:
+        """Forget the samples seen so far."""
+
+    def _turned(self, n: int, vectors: Matrix, values: Matrix) -> Matrix:
+        """The singular vectors of mode n, those of equal values chosen by a rule."""
+        return vectors
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the common factors of samples of shape (n, ...).
@@ -98,15 +104,15 @@ class CommonFactorTransformer(SampleTransformer):
         if anew:
             sizes = self.sample_shape_
             self._concatenations = [Concatenation(size, samples.dtype) for size in sizes]
-            self._energies = [np.zeros((size, size)) for size in sizes]
             self.n_samples_seen_ = 0
+            self._begin()
         for block in blocks_of(samples):
             self._add(block)
         self.n_samples_seen_ += len(samples)
         self.common_factors_, self.singular_values_ = [], []
         for n, rank in enumerate(common_ranks):
             vectors, values = self._concatenations[n].left_vectors()
-            vectors = separated(vectors, values, self._energies[n])
+            vectors = self._turned(n, vectors, values)
             self.common_factors_.append(np.ascontiguousarray(vectors[:, :rank]))
             self.singular_values_.append(values)
         return self

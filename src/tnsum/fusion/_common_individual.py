@@ -93,8 +93,11 @@ class CommonIndividual(SampleTransformer):
         features = self.fusion_.transform(samples)
         common = self.fusion_.inverse_transform(features)
         individual = samples - common
+        # Squares of huge and of tiny numbers are out of range.
+        largest = np.max(np.abs(np.reshape(samples, (len(samples), -1))), axis=1)[:, None]
+        largest = np.where(largest > 0, largest, 1)
         energies = [
-            np.sum(np.reshape(part, (len(part), -1)) ** 2, axis=1)
+            np.sum((np.reshape(part, (len(part), -1)) / largest) ** 2, axis=1)
             for part in (features, individual)
         ]
         total = np.where(sum(energies) > 0, sum(energies), 1)

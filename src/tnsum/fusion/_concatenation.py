@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from tnsum._leading import with_fixed_signs
-from tnsum._matrices import triangle
+from tnsum._matrices import svd, triangle
 from tnsum.fusion._samples import Matrix
 
 
@@ -28,10 +28,11 @@ class Concatenation:
 
     def left_vectors(self) -> tuple[Matrix, Matrix]:
         """All left singular vectors, completed to an orthonormal basis, and the singular values."""
-        n_rows = self._triangle.shape[1]
-        _, values, right = np.linalg.svd(self._triangle, full_matrices=True)
-        vectors = with_fixed_signs(np, right.T[None])[0]
-        return vectors, np.concatenate([values, np.zeros(n_rows - len(values), values.dtype)])
+        n_found, n_rows = self._triangle.shape
+        square = np.zeros((n_rows, n_rows), dtype=self._triangle.dtype)
+        square[:n_found] = self._triangle
+        _, values, right = svd(np, square)
+        return with_fixed_signs(np, right.T[None])[0], values
 
 
 def separated(vectors: Matrix, values: Matrix, energy: Matrix) -> Matrix:
@@ -45,7 +46,7 @@ def separated(vectors: Matrix, values: Matrix, energy: Matrix) -> Matrix:
     near = np.sqrt(np.finfo(values.dtype).eps) * largest
     start = 0
     for end in range(1, len(values) + 1):
-        if end < len(values) and values[end - 1] - values[end] <= near:
+        if end < len(values) and values[start] - values[end] <= near:
             continue
         if end - start > 1 and values[start] > near:
             some = vectors[:, start:end]

@@ -37,7 +37,7 @@ class FactorFusion(SampleTransformer):
     common_ranks : int or sequence of int
         How many vectors the common factors have. An integer is lowered to the size of each mode.
     power : float
-        The power of the singular values: 0 would count all directions alike, 1 only the largest.
+        The power of the singular values: the smaller it is, the more do weak directions count.
     sample_shape : sequence of int, optional
         The shape of samples that come as rows of a matrix; without it, they are vectors.
 
@@ -52,7 +52,8 @@ class FactorFusion(SampleTransformer):
     Notes
     -----
     Features are those of an RBF kernel with gamma near 1: `SVC(kernel="rbf", gamma=1.0, C=100)`. They
-    are quadratic in the number of common vectors.
+    are quadratic in the number of common vectors. A mode along which all training samples are alike, as
+    the colours of grey images, has features that are zero.
 
     Examples
     --------
@@ -91,7 +92,7 @@ class FactorFusion(SampleTransformer):
         fusion = TuckerFusion(self.ranks, common_ranks).fit(samples)
         self.common_factors_ = fusion.common_factors_
         blocks = self._blocks(samples)
-        self.scales_ = scales_of(blocks)
+        self.scales_ = scales_of(blocks, self.power)
         return _joined(blocks, self.scales_)
 
     def transform(self, X: Any) -> Matrix:
@@ -102,10 +103,9 @@ class FactorFusion(SampleTransformer):
         """The features of each mode, before they are scaled."""
         found = []
         for n, factor in enumerate(self.common_factors_):
-            parts = (
-                in_factor(energies(some, n, self.power), factor) for some in blocks_of(samples)
-            )
-            found.append(np.concatenate(list(parts)))
+            blocks = blocks_of(samples, samples.shape[n + 1] ** 2)
+            parts = [in_factor(energies(some, n, self.power), factor) for some in blocks]
+            found.append(np.concatenate(parts))
         return found
 
     @property
@@ -115,14 +115,24 @@ class FactorFusion(SampleTransformer):
 
 def energies(samples: Matrix, n: int, power: float) -> Matrix:
     """U diag(s^p) U^T of each sample along mode n, s^p scaled to unit norm; zero of a zero sample."""
-    unfolded = np.moveaxis(samples, n + 1, 1)
+    unfolded = np.moveaxis(samples, n + 1, 1).astype(float)
     unfolded = np.reshape(unfolded, (*unfolded.shape[:2], -1))
+    # Squares of huge and of tiny numbers are out of range; only ratios matter.
+    largest = np.max(np.abs(unfolded), axis=(1, 2), keepdims=True)
+    unfolded = unfolded / np.where(largest > 0, largest, 1)
     squares, vectors = np.linalg.eigh(np.matmul(unfolded, np.swapaxes(unfolded, 1, 2)))
-    values = np.maximum(squares, 0) ** (power / 2)
+    # The smallest are rounding, which a small power would make large.
+    squares = np.where(squares > _rounding(squares.shape[1]) * squares[:, -1:], squares, 0)
+    values = squares ** (power / 2)
     norms = np.linalg.norm(values, axis=1, keepdims=True)
     values = values / np.where(norms > 0, norms, 1)
     found: Matrix = np.matmul(vectors * values[:, None, :], np.swapaxes(vectors, 1, 2))
-    return found
+    return found.astype(samples.dtype)
+
+
+def _rounding(size: int) -> float:
+    """What an eigenvalue of a matrix is uncertain by, relative to the largest."""
+    return 8 * size * float(np.finfo(float).eps)
 
 
 def in_factor(matrices: Matrix, factor: Matrix) -> Matrix:
@@ -135,11 +145,21 @@ def in_factor(matrices: Matrix, factor: Matrix) -> Matrix:
     return found
 
 
-def scales_of(blocks: Sequence[Matrix]) -> Matrix:
-    """What each mode's features are multiplied by: 1 / sqrt(modes times their variance)."""
+def scales_of(blocks: Sequence[Matrix], power: float) -> Matrix:
+    """What each mode's features are multiplied by: 1 / sqrt(modes times their variance).
+
+    A mode whose features do not vary by more than rounding does not count: zero.
+    """
     # The mean squared distance of all pairs is twice the variance.
     variances = np.array([np.var(block, axis=0, dtype=float).sum() for block in blocks])
-    scales: Matrix = 1 / np.sqrt(len(blocks) * np.where(variances > 0, variances, 1))
+    noise = [
+        max(_rounding(block.shape[1]) ** (power / 2), 100 * float(np.finfo(block.dtype).eps))
+        for block in blocks
+    ]
+    vary = variances > np.array(noise) ** 2
+    scales: Matrix = np.where(
+        vary, 1 / np.sqrt(max(1, vary.sum()) * np.where(vary, variances, 1)), 0
+    )
     return scales
 
 

@@ -78,9 +78,9 @@ class SampleTransformer(ClassNamePrefixFeaturesOutMixin, SampleEstimator):
     """Those that give rows of features, which have names."""
 
 
-def blocks_of(samples: Matrix) -> Iterator[Matrix]:
-    """Some samples at a time."""
-    step = max(1, _BLOCK // math.prod(samples.shape[1:]))
+def blocks_of(samples: Matrix, per_sample: int = 0) -> Iterator[Matrix]:
+    """Some samples at a time; `per_sample` numbers are made of each, if that is more than it has."""
+    step = max(1, _BLOCK // max(per_sample, math.prod(samples.shape[1:])))
     return (samples[start : start + step] for start in range(0, len(samples), step))
 
 

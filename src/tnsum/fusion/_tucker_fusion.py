@@ -20,11 +20,14 @@ import numpy as np
 from tnsum.decomposition import METHODS, decompose_stack
 from tnsum.errors import NetworkError
 from tnsum.fusion._common_factors import CommonFactorTransformer
+from tnsum.fusion._concatenation import separated
 from tnsum.fusion._samples import Matrix, Ranks, checked_ranks
 from tnsum.network import NetworkStack
 from tnsum.topology import listed
 
 _WEIGHTINGS = ("norm", "equal")
+# The square of this, many times over, is a number yet.
+_LARGE = 1e100
 
 
 class TuckerFusion(CommonFactorTransformer):
@@ -60,7 +63,8 @@ class TuckerFusion(CommonFactorTransformer):
 
     Where singular values are equal, as they all are along a mode whose rank is its size, their vectors
     are chosen along the principal axes of the training data, as its networks hold it; the first of the
-    large entries of each vector is positive.
+    large entries of each vector is positive. Common vectors beyond those that the networks span, where
+    there are few samples of small ranks, are any that complete a basis.
 
     Examples
     --------
@@ -101,12 +105,22 @@ class TuckerFusion(CommonFactorTransformer):
         wanted = self.ranks if self.common_ranks is None else self.common_ranks
         return checked_ranks("common_ranks", wanted, self.sample_shape_)
 
+    def _begin(self) -> None:
+        self._energies = [np.zeros((size, size)) for size in self.sample_shape_]
+        self._unit = 0.0
+
+    def _turned(self, n: int, vectors: Matrix, values: Matrix) -> Matrix:
+        return separated(vectors, values, self._energies[n])
+
     def _add(self, samples: Matrix) -> None:
         """The networks of some samples, added; their factors, side by side, go beside the others."""
         stack = decompose_stack(samples, "tucker", self._possible_ranks(), self.decomposition)
         stack, norms = _normalised(stack)
+        # Energies are compared with each other alone: in units of the first norm they stay in range.
+        self._unit = self._unit or float(np.max(norms))
+        sizes = np.minimum(norms.astype(float) / (self._unit or 1.0), _LARGE)
         for n, energy in enumerate(self._energies):
-            energy += _energy(stack, norms, n)
+            energy += _energy(stack, sizes, n)
         weights = norms if self.weighting == "norm" else np.where(norms > 0, 1, 0)
         total = _weighted(stack, weights.astype(samples.dtype)).sum()
         for n, concatenation in enumerate(self._concatenations):
@@ -123,10 +137,13 @@ def _normalised(stack: NetworkStack) -> tuple[NetworkStack, Matrix]:
     """The networks with cores of unit norm, and the norms they had; a zero core stays zero."""
     core = stack.arrays["core"]
     flat = np.reshape(core, (len(core), -1))
+    # Squares of huge and of tiny numbers are out of range.
+    largest = np.max(np.abs(flat), axis=1)
+    flat = flat / np.where(largest > 0, largest, 1)[:, None]
     norms = np.linalg.norm(flat, axis=1)
     flat = flat / np.where(norms > 0, norms, 1)[:, None]
     arrays = {**stack.arrays, "core": np.reshape(flat, core.shape)}
-    return NetworkStack(stack.topology, arrays), norms
+    return NetworkStack(stack.topology, arrays), norms * largest
 
 
 def _weighted(stack: NetworkStack, weights: Matrix) -> NetworkStack:
@@ -138,10 +155,10 @@ def _weighted(stack: NetworkStack, weights: Matrix) -> NetworkStack:
     )
 
 
-def _energy(stack: NetworkStack, norms: Matrix, n: int) -> Matrix:
-    """The sum of X_(n) X_(n)^T over the networks, whose factors are orthonormal."""
+def _energy(stack: NetworkStack, sizes: Matrix, n: int) -> Matrix:
+    """The sum of X_(n) X_(n)^T over networks of these norms, whose factors are orthonormal."""
     core = np.moveaxis(stack.arrays["core"], n + 1, 1)
-    unfolded = np.reshape(core, (*core.shape[:2], -1)) * norms[:, None, None]
+    unfolded = np.reshape(core, (*core.shape[:2], -1)) * sizes[:, None, None]
     rows = np.matmul(stack.arrays[f"factor{n}"], unfolded)
     side_by_side = np.reshape(np.swapaxes(rows, 0, 1), (rows.shape[1], -1))
     return side_by_side @ side_by_side.T
