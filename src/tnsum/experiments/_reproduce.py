@@ -33,7 +33,8 @@ def reproduce(
     """The paper's classification experiment, run or gone on with; its files are in the folder `out`.
 
     Each split is kept in `out` as it is done. A second call with the same images and settings does what
-    is left, and gives the same files, byte for byte, but for `times.json`.
+    is left, and gives the same files, byte for byte, but for `times.json`; processors of another kind
+    may take single images for another class.
 
     Parameters
     ----------

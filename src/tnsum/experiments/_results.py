@@ -1,7 +1,8 @@
 """A finished run: what was run on what, what came out, and the files that say so to programs.
 
 `results.json` and `results.csv` hold nothing of time or place: the same images, settings and versions
-give the same bytes, however often the run was stopped. Times are in `times.json`.
+give the same bytes on one kind of processor, however often the run was stopped. Times are in
+`times.json`.
 """
 
 from __future__ import annotations
