@@ -282,13 +282,13 @@ ERRORS: list[tuple[Callable[[Path], Any], str]] = [
     ),
     (
         lambda folder: reproduce(DATA, finished(folder), Settings(fractions=(0.2, 0.5), n_splits=3)),
-        "{folder} must be of a run with the same settings; it is of one with other settings. Give "
-        "another folder, or remove this one to start anew.",
+        "{folder} must be of a run with the same settings; it is of one with other splits. "
+        "Give another folder, or remove this one to start anew.",
     ),
     (
         lambda folder: reproduce(small_images(noise=0.3), finished(folder), Settings(seed=1)),
-        "{folder} must be of a run with the same settings; it is of one with other data and settings. "
-        "Give another folder, or remove this one to start anew.",
+        "{folder} must be of a run with the same settings; it is of one with other data and "
+        "fractions and splits and seed. Give another folder, or remove this one to start anew.",
     ),
     (
         lambda folder: reproduce(DATA, written(folder / "settings.json", "[").parent, SHORT),

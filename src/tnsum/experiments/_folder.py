@@ -88,7 +88,7 @@ class RunFolder:
         if known == settings:
             return
         known = known if isinstance(known, dict) else {}
-        names = [name for name in settings if known.get(name) != settings[name]]
+        names = _differing(known, settings)
         raise NetworkError(
             f"{_shown(self.path)} must be of a run with the same settings; it is of one with other "
             f"{' and '.join(names) or 'settings'}. {_ANEW}."
@@ -139,6 +139,18 @@ class RunFolder:
                     f"have the split done again."
                 ) from error
         return found
+
+
+def _differing(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """What is not as wanted, by name; within settings, each by its own name."""
+    found = []
+    for name, value in wanted.items():
+        old = known.get(name)
+        if name == "settings" and isinstance(old, dict) and isinstance(value, Mapping):
+            found += _differing(old, value)
+        elif old != value:
+            found.append(name)
+    return found
 
 
 def _is_alive(process: int) -> bool:

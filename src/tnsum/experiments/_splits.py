@@ -77,7 +77,8 @@ def splits_of(settings: Settings, data: ImageSet) -> list[Split]:
             continue
         for number in range(settings.n_splits):
             found += [Split(name, fraction, number) for fraction in settings.fractions]
-    for fraction in settings.fractions:
+    uses_fractions = any(not PROTOCOLS[name].by_object for name in settings.protocols)
+    for fraction in settings.fractions if uses_fractions else ():
         n_train = n_trained_on(fraction, len(data))
         if not 0 < n_train < len(data):
             raise NetworkError(
