@@ -365,7 +365,8 @@ def test_missing_libraries_are_named(
         code, out, err = run(*arguments)
     assert (code, out) == (1, "")
     assert err == (
-        f"Error: {what} needs scikit-learn and Pillow, which cannot be imported (import of {module} "
+        f"Error: {what} needs scikit-learn, Pillow and matplotlib, of which one cannot be imported "
+        f"(import of {module} "
         f"halted; None in sys.modules). Install them with `pip install tnsum[fusion]`.\n"
     )
 

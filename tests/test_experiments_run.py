@@ -541,7 +541,9 @@ def test_the_command_without_its_libraries(tnsum_command: Run) -> None:
         del sys.modules["tnsum"].experiments  # type: ignore[attr-defined]
         code, _, err = tnsum_command()
     assert code == 1
-    assert err.startswith("Error: tnsum reproduce needs scikit-learn, Pillow and matplotlib (")
+    assert err.startswith(
+        "Error: tnsum reproduce needs scikit-learn, Pillow and matplotlib, of which"
+    )
     assert err.endswith("). Install them with `pip install tnsum[fusion]`.\n")
 
 

@@ -50,8 +50,8 @@ def unpacked(
     return cls._unchecked(alone, {name: arrays[0][name] for name in alone.nodes})
 
 
-def checked_kind(document: Any) -> str:
-    """What a description says the file holds, if its version is known."""
+def check_version(document: Any) -> None:
+    """Raise unless a description is one of a version that is known."""
     if not isinstance(document, dict):
         raise NetworkError("its description must be a JSON object")
     version = document.get("version")
@@ -63,6 +63,11 @@ def checked_kind(document: Any) -> str:
         raise NetworkError(
             f"it has format version {version}, this tnsum reads up to {VERSION}. Install a newer tnsum."
         )
+
+
+def checked_kind(document: Any) -> str:
+    """What a description says the file holds, if its version is known."""
+    check_version(document)
     kind = document.get("kind")
     kinds = tuple(KINDS.values())
     if kind == CLASSIFIER:

@@ -15,6 +15,6 @@ def libraries_needed(command: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise click.ClickException(
-            f"{command} needs scikit-learn and Pillow, which cannot be imported ({error}). Install them "
-            f"with `pip install tnsum[fusion]`."
+            f"{command} needs scikit-learn, Pillow and matplotlib, of which one cannot be imported "
+            f"({error}). Install them with `pip install tnsum[fusion]`."
         ) from error

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tnsum.cli._libraries import libraries_needed
 from tnsum.cli._output import console, print_table
-from tnsum.errors import NetworkError
 from tnsum.topology import printable
 
 if TYPE_CHECKING:
@@ -94,13 +94,8 @@ def reproduce(
 
     Each split is kept in OUT as it is done. When it is stopped, the same command goes on where it was.
     """
-    try:
+    with libraries_needed("tnsum reproduce"):
         from tnsum import experiments
-    except ImportError as error:
-        raise NetworkError(
-            f"tnsum reproduce needs scikit-learn, Pillow and matplotlib ({error}). Install them with "
-            f"`pip install tnsum[fusion]`."
-        ) from error
     names = ("paper", "tuned", "objects") if protocol == "all" else (protocol,)
     settings = experiments.Settings(names, fractions, splits, seed)
     echo = console().print

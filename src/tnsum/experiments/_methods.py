@@ -18,7 +18,7 @@ from tnsum.experiments._protocols import CONCAT, FACTORS, PIXELS, SUM
 from tnsum.experiments._splits import Indices
 from tnsum.fusion import FactorFusion, TuckerConcat, TuckerFusion
 from tnsum.fusion._distances import squared_distances
-from tnsum.fusion._factor_fusion import energies, in_factor, scales_of
+from tnsum.fusion._factor_fusion import energies, in_factor, joined, scales_of
 from tnsum.fusion._samples import Matrix, blocks_of
 
 _FEW_IMAGES = (
@@ -123,6 +123,4 @@ def _factor_features(known: Prepared, train: Indices) -> Matrix:
     pairs = zip(known.energies, fusion.common_factors_, strict=True)
     blocks = [in_factor(matrices, factor) for matrices, factor in pairs]
     scales = scales_of([block[train] for block in blocks], settings.power)
-    return np.concatenate(
-        [block * scale for block, scale in zip(blocks, scales, strict=True)], axis=1
-    )
+    return joined(blocks, scales)

@@ -21,11 +21,13 @@ import numpy as np
 from tnsum._packing import CLASSIFIER, VERSION
 from tnsum._replacing import replacing
 from tnsum._tensor_files import Pieces, TensorFile, opened, parsed_json, short_repr, write
+from tnsum._unpacking import check_version
 from tnsum.errors import NetworkError
 from tnsum.fusion._classifier import ImageClassifier
 from tnsum.fusion._classifier_choice import Validation
 from tnsum.fusion._classifier_images import MOST_PIXELS, FactorFeatures, is_class_name
 from tnsum.fusion._classifier_machine import KernelMachine
+from tnsum.fusion._factor_fusion import n_features_of
 from tnsum.fusion._samples import Matrix
 from tnsum.storage import KEY, check_path, faults_named
 from tnsum.topology import short
@@ -139,7 +141,7 @@ def _unpacked(document: Any, file: TensorFile) -> ImageClassifier:
     )
     k, m = len(classes), sum(counts)
     ranks = [_checked_rank(file, n, size) for n, size in enumerate(shape)]
-    n_features = sum(rank * (rank + 1) // 2 for rank in ranks)
+    n_features = n_features_of(ranks)
     shapes = {
         **{f"factor{n}": (size, ranks[n]) for n, size in enumerate(shape)},
         "scales": (len(shape),),
@@ -169,20 +171,11 @@ def _unpacked(document: Any, file: TensorFile) -> ImageClassifier:
 
 
 def _check_kind(document: Any) -> None:
-    if not isinstance(document, dict):
-        raise NetworkError("its description must be a JSON object")
-    kind, version = document.get("kind"), document.get("version")
+    check_version(document)
+    kind = document.get("kind")
     if kind != CLASSIFIER:
         raise NetworkError(
             f"it must hold a {CLASSIFIER}; {short_repr(kind)} came. tnsum.load reads others"
-        )
-    if type(version) is not int or version < 1:
-        raise NetworkError(
-            f"its format version must be a positive integer; {short_repr(version)} came"
-        )
-    if version > VERSION:
-        raise NetworkError(
-            f"it has format version {version}, this tnsum reads up to {VERSION}. Install a newer tnsum."
         )
 
 

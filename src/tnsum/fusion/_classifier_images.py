@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from tnsum.errors import NetworkError
-from tnsum.fusion._factor_fusion import FactorFusion, energies, in_factor
-from tnsum.fusion._samples import Matrix, blocks_of
+from tnsum.fusion._factor_fusion import FactorFusion, factor_blocks, joined, n_features_of
+from tnsum.fusion._samples import Matrix
 from tnsum.topology import listed
 
 MOST_PIXELS = 1024
@@ -54,16 +54,11 @@ class FactorFeatures:
     @property
     def n_features(self) -> int:
         """How many numbers describe an image."""
-        return sum(rank * (rank + 1) // 2 for rank in (f.shape[1] for f in self.factors))
+        return n_features_of([factor.shape[1] for factor in self.factors])
 
     def __call__(self, images: Matrix) -> Matrix:
         """The features of images, of shape (n, n_features)."""
-        return np.concatenate([self._of_block(block) for block in blocks_of(images)])
-
-    def _of_block(self, images: Matrix) -> Matrix:
-        pairs = enumerate(zip(self.factors, self.scales, strict=True))
-        found = [in_factor(energies(images, n, self.power), f) * scale for n, (f, scale) in pairs]
-        return np.concatenate(found, axis=1)
+        return joined(factor_blocks(images, self.factors, self.power), self.scales)
 
 
 def checked_images(images: Any, shape: tuple[int, ...] | None = None) -> Matrix:

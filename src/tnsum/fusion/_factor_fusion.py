@@ -91,26 +91,32 @@ class FactorFusion(SampleTransformer):
         common_ranks = checked_ranks("common_ranks", self.common_ranks, self.sample_shape_)
         fusion = TuckerFusion(self.ranks, common_ranks).fit(samples)
         self.common_factors_ = fusion.common_factors_
-        blocks = self._blocks(samples)
+        blocks = factor_blocks(samples, self.common_factors_, self.power)
         self.scales_ = scales_of(blocks, self.power)
-        return _joined(blocks, self.scales_)
+        return joined(blocks, self.scales_)
 
     def transform(self, X: Any) -> Matrix:
         """The features of samples, of shape (n, features). Raises as `TuckerFusion.transform`."""
-        return _joined(self._blocks(self._accepted(X, reset=False)), self.scales_)
-
-    def _blocks(self, samples: Matrix) -> list[Matrix]:
-        """The features of each mode, before they are scaled."""
-        found = []
-        for n, factor in enumerate(self.common_factors_):
-            blocks = blocks_of(samples, samples.shape[n + 1] ** 2)
-            parts = [in_factor(energies(some, n, self.power), factor) for some in blocks]
-            found.append(np.concatenate(parts))
-        return found
+        samples = self._accepted(X, reset=False)
+        return joined(factor_blocks(samples, self.common_factors_, self.power), self.scales_)
 
     @property
     def _n_features_out(self) -> int:
-        return sum(f.shape[1] * (f.shape[1] + 1) // 2 for f in self.common_factors_)
+        return n_features_of([factor.shape[1] for factor in self.common_factors_])
+
+
+def n_features_of(ranks: Sequence[int]) -> int:
+    """How many features common factors of these ranks give."""
+    return sum(rank * (rank + 1) // 2 for rank in ranks)
+
+
+def factor_blocks(samples: Matrix, factors: Sequence[Matrix], power: float) -> list[Matrix]:
+    """The features of each mode, before they are scaled."""
+    found = []
+    for n, factor in enumerate(factors):
+        some = blocks_of(samples, samples.shape[n + 1] ** 2)
+        found.append(np.concatenate([in_factor(energies(x, n, power), factor) for x in some]))
+    return found
 
 
 def energies(samples: Matrix, n: int, power: float) -> Matrix:
@@ -163,6 +169,7 @@ def scales_of(blocks: Sequence[Matrix], power: float) -> Matrix:
     return scales
 
 
-def _joined(blocks: Sequence[Matrix], scales: Matrix) -> Matrix:
+def joined(blocks: Sequence[Matrix], scales: Matrix) -> Matrix:
+    """The features of all modes side by side, each mode times its scale."""
     pairs = zip(blocks, scales, strict=True)
     return np.concatenate([block * block.dtype.type(scale) for block, scale in pairs], axis=1)
