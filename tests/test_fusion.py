@@ -1,6 +1,7 @@
 """The estimators of tnsum.fusion, against the algorithms written out in plain loops."""
 
 import math
+import pickle
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -425,6 +427,75 @@ def test_feature_names_and_output_as_a_table(E: Any) -> None:
     assert np.array_equal(table.to_numpy(), E(2).fit(samples).transform(samples))
     if hasattr(estimator, "inverse_transform"):
         assert estimator.inverse_transform(table).shape == samples.shape
+
+
+def test_mirrored_features_have_names() -> None:
+    pandas = pytest.importorskip("pandas")
+    samples = samples_of((4, 3, 2))
+    mirrored = Mirrored(TuckerFusion(2)).fit(samples)
+    names = [f"tuckerfusion{k}" for k in range(8)]
+    assert list(mirrored.get_feature_names_out()) == [*names, *(f"mirrored_{n}" for n in names)]
+    plain = mirrored.transform(samples)
+    table = mirrored.set_output(transform="pandas").transform(samples)
+    assert isinstance(table, pandas.DataFrame)
+    assert list(table.columns) == list(mirrored.get_feature_names_out())
+    assert np.array_equal(table.to_numpy(), plain)
+    with pytest.raises(NotFittedError):
+        Mirrored(TuckerFusion(2)).get_feature_names_out()
+
+
+def learned(estimator: Any) -> dict[str, Any]:
+    """All that an estimator holds, arrays as bytes."""
+    return {name: pickle.dumps(value) for name, value in sorted(vars(estimator).items())}
+
+
+@pytest.mark.parametrize("E", [*ESTIMATORS, OrientedGradients])
+def test_a_fit_that_fails_leaves_what_was_there(E: Any) -> None:
+    samples, others = samples_of((6, 5, 3)), samples_of((4, 7, 2))
+    new, old = E(2), E(2).fit(samples)
+    for estimator in (new, old):
+        before = learned(estimator)
+        with pytest.raises(ValueError, match="NaN"):
+            estimator.fit(np.full((3, 4, 3, 2), np.nan))
+        assert learned(estimator) == before
+        estimator.set_params(sample_shape=(4, 2, 7))
+        with pytest.raises(NetworkError, match=r"^Samples must have sample_shape"):
+            estimator.fit(others)
+        assert learned(estimator.set_params(sample_shape=None)) == before
+        if E is OrientedGradients:
+            continue
+        with pytest.raises(ModeError):
+            estimator.set_params(ranks=(9, 9, 9)).fit(others)
+        assert learned(estimator.set_params(ranks=2)) == before
+    assert np.array_equal(old.transform(samples), E(2).fit(samples).transform(samples))
+    assert not hasattr(new, "n_features_in_")
+
+
+@pytest.mark.parametrize("E", [TuckerFusion, TuckerConcat])
+def test_a_part_that_fails_on_its_way_is_forgotten(
+    E: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = samples_of((6, 5, 3))
+    estimator = E(2).fit(samples[:20])
+    before = learned(estimator)
+    monkeypatch.setattr(_samples, "_BLOCK", 450)
+    original, calls = E._add, []
+
+    def failing(self: Any, some: Array) -> None:
+        original(self, some)
+        calls.append(len(some))
+        if len(calls) == 2:
+            raise MemoryError
+
+    monkeypatch.setattr(E, "_add", failing)
+    with pytest.raises(MemoryError):
+        estimator.partial_fit(samples[20:])
+    assert learned(estimator) == before
+    estimator.partial_fit(samples[20:])
+    whole = E(2).fit(samples)
+    assert estimator.n_samples_seen_ == 40
+    for a, b in zip(whole.common_factors_, estimator.common_factors_, strict=True):
+        assert np.allclose(a, b)
 
 
 @pytest.mark.parametrize("E", [TuckerFusion, TuckerConcat])

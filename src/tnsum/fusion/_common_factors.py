@@ -32,7 +32,7 @@ class CommonFactorTransformer(SampleTransformer):
 
     @abstractmethod
     def _add(self, samples: Matrix) -> None:
-        """Put the matrices of some samples beside the others."""
+        """Put the matrices of some samples beside the others, whose values are left as they were."""
 
     def _begin(self) -> None:
         """Forget the samples seen so far."""
@@ -53,12 +53,14 @@ class CommonFactorTransformer(SampleTransformer):
         ValueError
             scikit-learn says what is wrong with `X`: no samples, entries that are not finite.
         """
-        return self._learned_from(self._accepted(X, reset=True), anew=True)
+        with self._whole():
+            return self._learned_from(self._accepted(X, reset=True), anew=True)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Let further samples have a part in the common factors. Raises as `fit` does."""
         is_new = not hasattr(self, "common_factors_")
-        return self._learned_from(self._accepted(X, reset=is_new), anew=is_new)
+        with self._whole():
+            return self._learned_from(self._accepted(X, reset=is_new), anew=is_new)
 
     def transform(self, X: Any) -> Matrix:
         """The features of samples, of shape (n, product of the common ranks).
@@ -103,7 +105,7 @@ class CommonFactorTransformer(SampleTransformer):
         common_ranks = self._checked_common_ranks()
         if anew:
             sizes = self.sample_shape_
-            self._concatenations = [Concatenation(size, samples.dtype) for size in sizes]
+            self._concatenations = [Concatenation.empty(size, samples.dtype) for size in sizes]
             self.n_samples_seen_ = 0
             self._begin()
         for block in blocks_of(samples):

@@ -80,11 +80,11 @@ class CommonIndividual(SampleTransformer):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the common factors. Raises as `TuckerFusion.fit`."""
-        samples = self._accepted(X, reset=True)
-        self.fusion_ = TuckerFusion(
-            self.ranks, self.common_ranks, self.weighting, self.decomposition
-        ).fit(samples)
-        self.common_factors_ = self.fusion_.common_factors_
+        with self._whole():
+            samples = self._accepted(X, reset=True)
+            parameters = self.ranks, self.common_ranks, self.weighting, self.decomposition
+            self.fusion_ = TuckerFusion(*parameters).fit(samples)
+            self.common_factors_ = self.fusion_.common_factors_
         return self
 
     def split(self, X: Any) -> Parts:

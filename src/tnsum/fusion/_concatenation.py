@@ -6,6 +6,8 @@ have rows, however many of them come, and one more goes in by QR.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tnsum._leading import with_fixed_signs
@@ -13,18 +15,21 @@ from tnsum._matrices import svd, triangle
 from tnsum.fusion._samples import Matrix
 
 
+@dataclass(frozen=True)
 class Concatenation:
-    """Matrices of as many rows, side by side."""
+    """Matrices of as many rows, side by side; another beside them makes a new value."""
 
-    def __init__(self, n_rows: int, dtype: np.dtype[np.floating]) -> None:
-        self._triangle = np.zeros((0, n_rows), dtype=dtype)
+    _triangle: Matrix
 
-    def add(self, matrix: Matrix) -> None:
-        """Put a matrix beside those that are there."""
+    @classmethod
+    def empty(cls, n_rows: int, dtype: np.dtype[np.floating]) -> Concatenation:
+        """No matrix yet."""
+        return cls(np.zeros((0, n_rows), dtype=dtype))
+
+    def beside(self, matrix: Matrix) -> Concatenation:
+        """These and one more."""
         longer = np.concatenate([self._triangle, matrix.T.astype(self._triangle.dtype)])
-        if longer.shape[0] > longer.shape[1]:
-            longer = triangle(np, longer)
-        self._triangle = longer
+        return Concatenation(triangle(np, longer) if len(longer) > longer.shape[1] else longer)
 
     def left_vectors(self) -> tuple[Matrix, Matrix]:
         """All left singular vectors, completed to an orthonormal basis, and the singular values."""

@@ -85,15 +85,16 @@ class FactorFusion(SampleTransformer):
 
     def fit_transform(self, X: Any, y: Any = None) -> Matrix:
         """The features of the samples that are fitted. Raises as `fit` does."""
-        samples = self._accepted(X, reset=True)
-        if not (isinstance(self.power, int | float) and 0 < self.power < np.inf):
-            raise NetworkError(f"power must be a positive number; {self.power!r} came.")
-        common_ranks = checked_ranks("common_ranks", self.common_ranks, self.sample_shape_)
-        fusion = TuckerFusion(self.ranks, common_ranks).fit(samples)
-        self.common_factors_ = fusion.common_factors_
-        blocks = factor_blocks(samples, self.common_factors_, self.power)
-        self.scales_ = scales_of(blocks, self.power)
-        return joined(blocks, self.scales_)
+        with self._whole():
+            samples = self._accepted(X, reset=True)
+            if not (isinstance(self.power, int | float) and 0 < self.power < np.inf):
+                raise NetworkError(f"power must be a positive number; {self.power!r} came.")
+            common_ranks = checked_ranks("common_ranks", self.common_ranks, self.sample_shape_)
+            fusion = TuckerFusion(self.ranks, common_ranks).fit(samples)
+            self.common_factors_ = fusion.common_factors_
+            blocks = factor_blocks(samples, self.common_factors_, self.power)
+            self.scales_ = scales_of(blocks, self.power)
+            return joined(blocks, self.scales_)
 
     def transform(self, X: Any) -> Matrix:
         """The features of samples, of shape (n, features). Raises as `TuckerFusion.transform`."""

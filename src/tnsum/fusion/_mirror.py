@@ -76,6 +76,12 @@ class Mirrored(TransformerMixin, BaseEstimator):
         both = samples, np.flip(samples, axis=self.axis)
         return np.concatenate([self.transformer_.transform(some) for some in both], axis=1)
 
+    def get_feature_names_out(self, input_features: Any = None) -> Matrix:
+        """The transformer's names, and each again after `mirrored_`; `set_output` needs them."""
+        check_is_fitted(self)
+        names = self.transformer_.get_feature_names_out(input_features)
+        return np.concatenate([names, [f"mirrored_{name}" for name in names]]).astype(object)
+
 
 @dataclass(frozen=True)
 class MirrorKernel:

@@ -63,7 +63,8 @@ class OrientedGradients(SampleEstimator):
         n = self.n_orientations
         if not isinstance(n, int) or isinstance(n, bool) or n < 1:
             raise NetworkError(f"n_orientations must be a positive integer; {n!r} came.")
-        self._accepted(X, reset=True)
+        with self._whole():
+            self._accepted(X, reset=True)
         return self
 
     def transform(self, X: Any) -> Matrix:

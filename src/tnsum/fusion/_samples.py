@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,11 +27,25 @@ class SampleEstimator(TransformerMixin, BaseEstimator):
 
     Samples come as an array whose first axis counts them. As rows of a matrix they are vectors, or
     tensors of shape `sample_shape`, in C order. What is learned from tensors can be applied to rows of
-    as many numbers, and the other way round.
+    as many numbers, and the other way round. A fit that fails leaves what was learned before.
     """
 
     sample_shape: Sequence[int] | None
     sample_shape_: tuple[int, ...]
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """A block that learns all or nothing: if it fails, the estimator is as it was before.
+
+        Values that were learned are replaced in it, never changed.
+        """
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def _accepted(self, X: Any, reset: bool) -> Matrix:
         """The samples as an array of their own shape; `reset` if it is now that it is learned."""

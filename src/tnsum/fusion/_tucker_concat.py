@@ -48,6 +48,8 @@ class TuckerConcat(CommonFactorTransformer):
         return checked_ranks("ranks", self.ranks, self.sample_shape_)
 
     def _add(self, samples: Matrix) -> None:
-        for n, concatenation in enumerate(self._concatenations):
-            unfolded = np.moveaxis(samples, n + 1, 0)
-            concatenation.add(np.reshape(unfolded, (unfolded.shape[0], -1)))
+        unfolded = (np.moveaxis(samples, n + 1, 0) for n in range(samples.ndim - 1))
+        self._concatenations = [
+            before.beside(np.reshape(matrix, (len(matrix), -1)))
+            for before, matrix in zip(self._concatenations, unfolded, strict=True)
+        ]

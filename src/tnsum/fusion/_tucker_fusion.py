@@ -119,12 +119,14 @@ class TuckerFusion(CommonFactorTransformer):
         # Energies are compared with each other alone: in units of the first norm they stay in range.
         self._unit = self._unit or float(np.max(norms))
         sizes = np.minimum(norms.astype(float) / (self._unit or 1.0), _LARGE)
-        for n, energy in enumerate(self._energies):
-            energy += _energy(stack, sizes, n)
+        self._energies = [
+            energy + _energy(stack, sizes, n) for n, energy in enumerate(self._energies)
+        ]
         weights = norms if self.weighting == "norm" else np.where(norms > 0, 1, 0)
         total = _weighted(stack, weights.astype(samples.dtype)).sum()
-        for n, concatenation in enumerate(self._concatenations):
-            concatenation.add(total.node(f"factor{n}"))
+        self._concatenations = [
+            before.beside(total.node(f"factor{n}")) for n, before in enumerate(self._concatenations)
+        ]
 
     def _possible_ranks(self) -> tuple[int, ...]:
         """Ranks lowered to what the other modes allow: a mode has as many columns as these indices."""
