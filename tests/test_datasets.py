@@ -175,16 +175,65 @@ def folder(tmp_path: Path) -> Path:
         ("b/2.png", 51), ("b/10.PNG", 102), ("b/deep/er/1.jpg", 153), ("a/x.gif", 204), ("a/y.png", 255),
     ]:  # fmt: skip
         write(root / name, grey(level))
-    for name in (
-        "a/notes.txt",
-        "a/.hidden.png",
-        ".git/z.png",
-        "a/.cache/z.png",
-        "readme.md",
-        "top.png",
-    ):
+    for name in ("a/.hidden.png", ".git/z.png", "a/.cache/z.png", ".DS_Store"):
         write(root / name, b"no image")
     return root
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a/notes.txt"], "1 file was left out, the first is 'a/notes.txt'"),
+        (["b/deep/2.heic", "b/1.HEIC"], "2 files were left out, the first is 'b/1.HEIC'"),
+        (["top.png", "a/\x1b.txt"], "2 files were left out, the first is 'top.png'"),
+        (["a/\x1b.txt"], "1 file was left out, the first is 'a/\\x1b.txt'"),
+    ],
+)
+def test_what_is_left_out_is_told(folder: Path, names: list[str], told: str) -> None:
+    for name in names:
+        write(folder / name, b"no image")
+    read = ", ".join(_decoding.EXTENSIONS)
+    with pytest.warns(UserWarning, match="left out") as warned:
+        data = load_image_folder(folder, size=2)
+    assert [str(one.message) for one in warned] == [
+        f"{told}: what is read ends in {read}, and lies in the folder of a class."
+    ]
+    assert warned[0].filename == __file__
+    assert len(data) == 5
+    below = [name for name in names if "/" in name]
+    if below:
+        with pytest.warns(UserWarning, match="left out") as warned:
+            images, _ = load_images([folder / "a", folder / "b"], size=2)
+        text = str(warned[0].message).replace(f"{folder.as_posix()}/", "")
+        assert text.startswith(f"{len(below)} file")
+        assert text.endswith(f": what is read ends in {read}.")
+        assert len(images) == 5
+
+
+def test_a_file_that_is_named_is_read_whatever_its_extension(folder: Path) -> None:
+    (folder / "a/x.gif").rename(folder / "a/x.txt")
+    assert len(load_images([folder / "a/x.txt"])[0]) == 1
+
+
+OBJECTS = {
+    "folders": (["a/2/x.png", "a/2/y.png", "a/10/x.png", "b/2/deep/x.png"], [0, 1, 1, 0]),
+    "one of them beside the folders": (["a/2/x.png", "a/2/y.png", "a/x.png", "b/2/x.png"], [0, 1, 2, 0]),
+    "names": (["a/cup-3-066-153.png", "a/cup-3-066-207.png", "a/cup4-066-153.png", "b/cow1-000-000.jpg"],
+              [0, 0, 1, 0]),
+    "one of other names": (["a/cup3-066-153.png", "a/cup3-066-207.png", "b/1-2.png", "b/cow1-00-00.png"],
+                           [0, 1, 0, 1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OBJECTS)
+def test_folders_or_names_tell_objects_apart(case: str, tmp_path: Path) -> None:
+    names, objects = OBJECTS[case]
+    for name in names:
+        write(tmp_path / name, grey(0))
+    data = load_image_folder(tmp_path, size=1)
+    assert sorted(data.names) == sorted(names)
+    assert data.objects.tolist() == objects
+    assert data.objects.dtype == np.int64
 
 
 def test_a_folder_is_read_in_order_of_names(folder: Path) -> None:
@@ -357,7 +406,8 @@ def rows(tmp_path: Path) -> list[tuple[Callable[[], Any], str]]:
          f"Each path must be an image or a folder of images; {str(root / 'gone.png')!r} does not "
          "exist."),
         (lambda: load_images([root / "empty"]),
-         f"Each path must be an image or a folder of images; {str(root / 'empty')!r} holds no image."),
+         f"Each path must be an image or a folder of images; {str(root / 'empty')!r} holds none "
+         f"({extensions})."),
         (lambda: load_images(["/dev/null"]),
          "Every image file must be readable; 1 of 1 are not: '/dev/null' (it is not a file). Mend them, "
          "or take them away."),

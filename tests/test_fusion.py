@@ -472,9 +472,7 @@ def test_a_fit_that_fails_leaves_what_was_there(E: Any) -> None:
 
 
 @pytest.mark.parametrize("E", [TuckerFusion, TuckerConcat])
-def test_a_part_that_fails_on_its_way_is_forgotten(
-    E: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_fails_on_its_way_is_forgotten(E: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = samples_of((6, 5, 3))
     estimator = E(2).fit(samples[:20])
     before = learned(estimator)

@@ -23,8 +23,9 @@ if H and what the others of them, e_j, add to it are,
     h + sum over j > r of |e_j|^2 / (theta_r - theta_j)  <=  theta_r,
 
 where h bounds H: its norm, or its trace, trace G - trace Theta, whichever is less. What fails either
-test is filtered once more, and then decomposed in full. Columns that pass have residuals of at most 2 sqrt(n)
-times machine precision, relative to the largest eigenvalue: in single precision more than `eigh` leaves.
+test is filtered once more, and then decomposed in full. Columns that pass have residuals of at most
+2 sqrt(n) times machine precision, relative to the largest eigenvalue: in single precision more than
+`eigh` leaves.
 """
 
 from __future__ import annotations

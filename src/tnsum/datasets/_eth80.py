@@ -16,7 +16,7 @@ import numpy as np
 
 from tnsum.datasets._decoding import PathLike, read_images, some
 from tnsum.datasets._eth80_archive import read_archive
-from tnsum.datasets._image_files import image_files, text_of
+from tnsum.datasets._image_files import files_in, text_of
 from tnsum.datasets._image_set import ImageSet
 from tnsum.errors import NetworkError
 
@@ -102,12 +102,13 @@ def load_eth80(
         )
     archive = root / f"eth80_{size}.npz" if root.is_dir() else root
     if archive.is_file():
-        shown, found = read_archive(archive, size)
+        shown, pixels = read_archive(archive, size)
         chosen = _checked(shown, [f"image {k}" for k in range(len(shown))], archive, complete)
         names = tuple(f"{shown[k]}.png" for k in chosen)
-        images = found[chosen]
+        images = pixels[chosen]
     else:
-        files = [f for f in image_files(root) if f.stem in _IMAGES and f.parent.name != "maps"]
+        found, _ = files_in(root)
+        files = [f for f in found if f.stem in _IMAGES and f.parent.name != "maps"]
         places = [text_of(file.relative_to(root)) for file in files]
         chosen = _checked([file.stem for file in files], places, root, complete)
         names = tuple(places[k] for k in chosen)

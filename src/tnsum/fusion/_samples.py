@@ -43,8 +43,8 @@ class SampleEstimator(TransformerMixin, BaseEstimator):
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
     def _accepted(self, X: Any, reset: bool) -> Matrix:
