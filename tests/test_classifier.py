@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import confusion_matrix
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
@@ -111,12 +111,14 @@ def test_features_are_those_of_factor_fusion() -> None:
 # the choice
 
 
-def written_out(images: Array, labels: Array, n_folds: int, seed: int) -> Validation:
+def written_out(
+    images: Array, labels: Array, n_folds: int, seed: int, objects: Array | None = None
+) -> Validation:
     """Cross-validation of every kernel by itself, by scikit-learn alone."""
     n, k = len(labels), len(set(labels))
-    folds = list(
-        StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(np.zeros(n), labels)
-    )
+    kind = StratifiedKFold if objects is None else StratifiedGroupKFold
+    dealt = kind(n_folds, shuffle=True, random_state=seed)
+    folds = list(dealt.split(np.zeros(n), labels, objects))
     said = {}
     for gamma, C in KERNELS:
         for number, (known, new) in enumerate(folds):
@@ -132,7 +134,7 @@ def written_out(images: Array, labels: Array, n_folds: int, seed: int) -> Valida
     totals = {kernel: sum(right[*kernel, f] for f in range(n_folds)) for kernel in smoothest_first}
     gamma, C = max(totals, key=lambda kernel: totals[kernel])
     confusion = confusion_matrix(labels, predicted, labels=range(k))
-    return Validation(gamma, C, n_folds, confusion, 1.0)
+    return Validation(gamma, C, n_folds, 0, confusion, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(("n_classes", "n_folds", "seed"), [(2, 2, 0), (3, 5, 1)])
@@ -150,11 +152,89 @@ def test_the_choice_is_that_of_cross_validation_written_out(
 
 
 def test_accuracy_and_its_error() -> None:
-    found = Validation(1.0, 1.0, 5, np.array([[8, 2], [1, 9]]), 1.0)
+    found = Validation(1.0, 1.0, 5, 0, np.array([[8, 2], [1, 9]]), 0.1, 1.0)
     assert (found.n_images, found.accuracy) == (20, 0.85)
-    assert found.standard_error == pytest.approx(np.sqrt(18 / 22 * 4 / 22 / 20))
-    perfect = Validation(1.0, 1.0, 5, np.diag([10, 10]), 1.0)
-    assert perfect.standard_error > 0.04
+    error = _classifier_choice._standard_error
+    is_right = np.arange(20) >= 3
+    assert error(is_right, None) == pytest.approx(np.sqrt(18 / 22 * 4 / 22 / 22))
+    assert error(np.full(20, True), None) > 0.04
+    # Five objects of four images each, all right or all wrong: five trials, of which one is wrong.
+    whole = error(np.repeat([False, True, True, True, True], 4), np.repeat(np.arange(5), 4))
+    assert whole == pytest.approx(error(np.array([False, True, True, True, True]), None))
+    # Mistakes that have nothing to do with the objects: as for images, but for the two that are added.
+    rng = np.random.default_rng(0)
+    is_right, objects = rng.random(4000) < 0.8, rng.integers(1000, size=4000)
+    objects = np.unique(objects, return_inverse=True)[1]
+    assert error(is_right, objects) == pytest.approx(error(is_right, None), rel=0.1)
+
+
+# objects
+
+
+def same_and_new(n_objects: int, n_views: int) -> tuple[Array, list[str], Array]:
+    """Images of two classes that only their objects, each with a pattern of its own, tell apart."""
+    rng = np.random.default_rng(3)
+    objects = np.repeat(np.arange(n_objects), n_views)
+    images = rng.random((n_objects, 6, 6, 1))[objects] + 0.1 * rng.random((len(objects), 6, 6, 1))
+    return images, [("heads", "tails")[k % 2] for k in objects], objects
+
+
+def test_images_of_an_object_are_held_back_together() -> None:
+    images, names, objects = same_and_new(n_objects=24, n_views=5)
+    by_image = ImageClassifier().fit(images, names).validation_
+    by_object = ImageClassifier().fit(images, names, objects).validation_
+    assert (by_image.n_objects, by_object.n_objects) == (0, 24)
+    # Seen before, an object is known by its pattern; a new one can only be guessed.
+    assert by_image.accuracy > 0.95
+    assert abs(by_object.accuracy - 0.5) < 3 * by_object.standard_error
+    assert by_object.standard_error > 2 * by_image.standard_error
+    labels = np.array([name == "tails" for name in names]).astype(int)
+    expected = written_out(images, labels, 5, 0, objects)
+    assert (by_object.gamma, by_object.C) == (expected.gamma, expected.C)
+    np.testing.assert_array_equal(by_object.confusion, expected.confusion)
+
+
+def test_objects_are_told_by_name_within_their_class() -> None:
+    images, names, objects = same_and_new(n_objects=8, n_views=4)
+    expected = ImageClassifier(3).fit(images, names, objects).validation_
+    # Numbered anew in each class: object 0 of heads is not object 0 of tails.
+    for same in (objects // 2, [f"no. {k // 2}" for k in objects]):
+        found = ImageClassifier(3).fit(images, names, same).validation_
+        assert (found.n_objects, found.n_folds) == (8, 3)
+        np.testing.assert_array_equal(found.confusion, expected.confusion)
+    labels = np.array([name == "tails" for name in names]).astype(int)
+    data = ImageSet(images, labels, ("heads", "tails"), objects // 2, tuple(names), "made")
+    np.testing.assert_array_equal(
+        ImageClassifier(3).fit(data).validation_.confusion, expected.confusion
+    )
+
+
+@pytest.mark.parametrize("objects", [None, np.arange(32), [k // 4 % 7 for k in range(32)]])
+def test_without_two_objects_of_each_class_images_are_held_back(objects: Any) -> None:
+    images, names, _ = same_and_new(n_objects=8, n_views=4)
+    if isinstance(objects, list):
+        names = ["heads" if k == 6 else "tails" for k in objects]
+    found = ImageClassifier(2).fit(images, names, objects).validation_
+    expected = ImageClassifier(2).fit(images, names).validation_
+    assert found.n_objects == 0
+    np.testing.assert_array_equal(found.confusion, expected.confusion)
+
+
+def test_folds_of_objects_are_lowered_to_the_class_with_fewest() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        n_objects = rng.integers(2, 5, size=3)
+        n_views = [rng.integers(1, 12, size=n) for n in n_objects]
+        labels = np.repeat(np.arange(3), [n.sum() for n in n_views])
+        objects = np.concatenate([np.repeat(np.arange(len(n)), n) for n in n_views])
+        if len(objects) == n_objects.sum():
+            continue
+        images = rng.random((len(labels), 4, 4, 1))
+        names = [f"class {label}" for label in labels]
+        if np.bincount(labels).min() > 1:
+            found = ImageClassifier().fit(images, names, objects).validation_
+            assert found.n_folds == n_objects.min()
+            assert found.confusion.sum(axis=1).tolist() == np.bincount(labels).tolist()
 
 
 def test_sharpness_makes_the_true_classes_most_probable() -> None:
@@ -337,8 +417,10 @@ HOW = "A single image is image[None], grey ones are images[..., None]."
 LABELS = "labels must be texts of valid Unicode, not empty and without the character NUL; "
 
 
-def fit(images: Any = IMAGES, labels: Any = NAMES, **parameters: Any) -> Callable[[], Any]:
-    return lambda: ImageClassifier(**parameters).fit(images, labels)
+def fit(
+    images: Any = IMAGES, labels: Any = NAMES, objects: Any = None, **parameters: Any
+) -> Callable[[], Any]:
+    return lambda: ImageClassifier(**parameters).fit(images, labels, objects)
 
 
 def with_entry(value: float) -> Array:
@@ -371,12 +453,24 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (fit(labels=["a", "b", "", "b"]), f"{LABELS}label 2 is ''."),
     (fit(labels=["a", "b", "a", "b\0"]), f"{LABELS}label 3 is 'b\\x00'."),
     (fit(labels=["\ud800", "b", "a", "b"]), f"{LABELS}label 0 is '\\ud800'."),
-    (fit(DATA, NAMES), "labels must not be given with an ImageSet, which has its own."),
-    (fit(labels=["pear"] * 4), "There must be images of two classes at least; all 4 are of class "
-     "'pear'."),
+    (fit(DATA, NAMES), "labels and objects must not be given with an ImageSet, which has its own."),
+    (fit(DATA, None, [1, 2, 3, 4]),
+     "labels and objects must not be given with an ImageSet, which has its own."),
+    (fit(labels=["pear"] * 4), "There must be images of two classes at least; all are of class "
+     "'pear'. Add images of another class."),
     (fit(labels=["a", "b", "c", "b"]), "Each class must have two images at least, so that some can be "
-     "held back to see how well they are predicted; of ('a', 'c') there is one. Add images, or leave it "
+     "held back to see how well they are predicted; there is one of 'a', and of 1 other class. Add "
+     "images, or leave the class out."),
+    (fit(labels=["a", "b", "c", "d"]), "Each class must have two images at least, so that some can be "
+     "held back to see how well they are predicted; there is one of 'a', and of 3 other classes. Add "
+     "images, or leave the class out."),
+    (fit(labels=["a", "b", "b", "b"]), "Each class must have two images at least, so that some can be "
+     "held back to see how well they are predicted; there is one of 'a'. Add images, or leave the class "
      "out."),
+    (fit(objects="abcd"), "objects must be a sequence of texts or integers, one for each image; str "
+     "came."),
+    (fit(objects=[1, 2, 3]), "objects must be one for each image: 4 images and 3 objects came."),
+    (fit(objects=[1, 2, 3, 4.5]), "objects must be texts or integers; object 3 is 4.5."),
     (fit(folds=1), "folds must be an integer from 2 to 1000; 1 came."),
     (fit(folds=2.0), "folds must be an integer from 2 to 1000; 2.0 came."),
     (fit(folds=True), "folds must be an integer from 2 to 1000; True came."),

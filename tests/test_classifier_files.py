@@ -57,6 +57,7 @@ def test_what_is_saved_comes_back(n_classes: int, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.probabilities(images), classifier.probabilities(images))
     a, b = again.validation_, classifier.validation_
     assert (a.gamma, a.C, a.n_folds, a.sharpness) == (b.gamma, b.C, b.n_folds, b.sharpness)
+    assert (a.n_objects, a.standard_error) == (b.n_objects, b.standard_error)
     np.testing.assert_array_equal(a.confusion, b.confusion)
     assert a.confusion.dtype == b.confusion.dtype
     assert again.machine_.counts == classifier.machine_.counts
@@ -228,6 +229,9 @@ REFUSED: dict[str, Row] = {
                   "1000000000.0 came"),
     "power": (described(power=[]), "its power must be a number from 1e-06 to 1000; [] came"),
     "folds": (described(folds=1), "its folds must be an integer from 2 to 1000; 1 came"),
+    "objects": (described(objects=-1), "its objects must be an integer from 0 to 2147483648; -1 came"),
+    "standard_error": (described(standard_error=2),
+                       "its standard_error must be a number from 0 to 1; 2 came"),
     "folds a fraction": (described(folds=2.5), "its folds must be an integer from 2 to 1000; 2.5 came"),
     "seed": (described(seed=-1), "its seed must be an integer from 0 to 4294967295; -1 came"),
     "another name": (renamed("scales", "sizes"), "tensor 'scales' is missing"),

@@ -19,6 +19,10 @@ _SHOWN_NODES = 6
 # The classes of a confusion matrix that fits onto a screen.
 _MOST_COLUMNS = 15
 _SHOWN_MISTAKES = 3
+_NO_OBJECTS = (
+    "accuracy for new objects: not known; folders class/object/image, with two or more objects of each "
+    "class, would tell"
+)
 
 
 def in_one_line(x: Saved) -> str:
@@ -133,11 +137,17 @@ def classifier_in_one_line(x: ImageClassifier) -> str:
 def expectation(x: ImageClassifier) -> str:
     """What to expect of a classifier, and how that is known."""
     found = x.validation_
-    return (
-        f"expected accuracy {100 * found.accuracy:.1f} % +- {100 * found.standard_error:.1f} % (one "
-        f"standard error), by {found.n_folds}-fold cross-validation of {found.n_images} images\n"
-        f"kernel exp(-gamma |x - y|^2) with gamma {found.gamma:g}, C {found.C:g}"
-    )
+    of_what = "new objects" if found.n_objects else "new images of the same objects"
+    shown = f" of {found.n_objects} objects" if found.n_objects else ""
+    lines = [
+        f"expected accuracy for {of_what}: {100 * found.accuracy:.1f} % +- "
+        f"{100 * found.standard_error:.1f} % (one standard error), by {found.n_folds}-fold "
+        f"cross-validation of {found.n_images} images{shown}"
+    ]
+    if not found.n_objects:
+        lines.append(_NO_OBJECTS)
+    kernel = f"gamma {found.gamma:g}, C {found.C:g}"
+    return "\n".join([*lines, f"kernel exp(-gamma |x - y|^2) with {kernel}"])
 
 
 def classifier_as_values(x: ImageClassifier) -> dict[str, Any]:
@@ -156,6 +166,7 @@ def classifier_as_values(x: ImageClassifier) -> dict[str, Any]:
         "expected_accuracy": found.accuracy,
         "standard_error": found.standard_error,
         "folds": found.n_folds,
+        "objects": found.n_objects,
         "seed": x.seed,
         "confusion": found.confusion.tolist(),
     }

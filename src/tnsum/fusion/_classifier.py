@@ -23,6 +23,7 @@ from tnsum.fusion._classifier_images import (
     check_classes,
     checked_images,
     checked_labels,
+    checked_objects,
 )
 from tnsum.fusion._classifier_machine import (
     KernelMachine,
@@ -41,7 +42,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     folds : int
-        How many folds cross-validation has; fewer if a class has fewer images.
+        How many folds cross-validation has; fewer if a class has fewer images, or objects.
     seed : int
         What divides the images into folds at random, 0 to 2**32 - 1.
     progress : bool
@@ -92,7 +93,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         self.seed = seed
         self.progress = progress
 
-    def fit(self, images: Any, labels: Any = None) -> Self:
+    def fit(self, images: Any, labels: Any = None, objects: Any = None) -> Self:
         """Learn from images which classes they are of.
 
         Parameters
@@ -100,21 +101,29 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         images : array_like of shape (n, height, width, channels), or ImageSet
         labels : sequence of str
             The class of each image; an ImageSet brings its own.
+        objects : sequence of str or int, optional
+            The object that each image shows, known by its name or number within its class; an ImageSet
+            brings its own. If some show the same and every class has two or more objects, the images of
+            an object are held back together: the expected accuracy is then that of new objects.
 
         Raises
         ------
         NetworkError
-            Images or labels are not what they must be, there is one class only or a class with one
-            image, `folds` or `seed` is out of range, or distances do not fit into memory.
+            Images, labels or objects are not what they must be, there is one class only or a class with
+            one image, `folds` or `seed` is out of range, or distances do not fit into memory.
         """
         self._check_parameters()
-        images, labels = _taken_apart(images, labels)
+        images, labels, objects = _taken_apart(images, labels, objects)
         images = checked_images(images)
         names, numbered = checked_labels(labels, len(images))
-        counts = np.bincount(numbered)
-        check_classes(names, counts.tolist())
-        n_folds = min(int(self.folds), int(counts.min()))
-        validation = cross_validated(images, numbered, n_folds, int(self.seed), bool(self.progress))
+        check_classes(names, np.bincount(numbered).tolist())
+        shown = checked_objects(objects, numbered)
+        # An object, or else an image, is what is held back as a whole.
+        held = numbered if shown is None else numbered[np.unique(shown, return_index=True)[1]]
+        n_folds = min(int(self.folds), int(np.bincount(held).min()))
+        validation = cross_validated(
+            images, numbered, shown, n_folds, int(self.seed), bool(self.progress)
+        )
         fusion = FactorFusion()
         features = fusion.fit_transform(images)
         kernel = np.exp(-validation.gamma * squared_distances(features, features))
@@ -196,10 +205,12 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
                 )
 
 
-def _taken_apart(images: Any, labels: Any) -> tuple[Any, Any]:
-    """Images and labels; those of an ImageSet are known by their names, without importing Pillow."""
+def _taken_apart(images: Any, labels: Any, objects: Any) -> tuple[Any, Any, Any]:
+    """Images, labels, objects; those of an ImageSet are known by name, without importing Pillow."""
     if not hasattr(images, "classes") or not hasattr(images, "labels"):
-        return images, labels
-    if labels is not None:
-        raise NetworkError("labels must not be given with an ImageSet, which has its own.")
-    return images.images, [images.classes[number] for number in images.labels]
+        return images, labels, objects
+    if labels is not None or objects is not None:
+        raise NetworkError(
+            "labels and objects must not be given with an ImageSet, which has its own."
+        )
+    return images.images, [images.classes[number] for number in images.labels], images.objects

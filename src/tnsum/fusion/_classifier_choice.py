@@ -4,6 +4,9 @@ The images are divided into folds, each with its part of every class. For each f
 found from the other folds and a machine is fitted to them for each of a few kernels; what it says of
 the images held back is kept. The kernel that is right most often is chosen.
 
+Where several images show one object, those of an object are held back together, if it is known which
+they are: what is found then holds for new objects. Otherwise it holds for new images of the same ones.
+
 How often *it* was right is too good a number: it is the best of several, by luck too. What is reported
 holds against that: for each fold the kernel is the one that the *other* folds choose. This costs
 nothing, as all machines are there; on labels without meaning it is right as often as chance has it.
@@ -16,11 +19,10 @@ counts as of its class with probability 1 - 1 / (n + 2) only: ten right predicti
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from tnsum._memory import check_memory
 from tnsum._progress import Step, shown
@@ -46,8 +48,13 @@ class Validation:
         The kernel that was chosen, and the penalty.
     n_folds : int
         How many folds there were.
+    n_objects : int
+        How many objects the images show, if those of an object were held back together; otherwise 0.
     confusion : ndarray of shape (classes, classes)
         How many images of each class (row) were taken for each class (column), when held back.
+    standard_error : float
+        The standard error of the accuracy, as of independent objects, or of independent images. By how
+        much other images to fit would have made a better or worse classifier is not in it.
     sharpness : float
         What leads are multiplied by to give probabilities.
     """
@@ -55,7 +62,9 @@ class Validation:
     gamma: float
     C: float
     n_folds: int
+    n_objects: int
     confusion: Matrix
+    standard_error: float
     sharpness: float
 
     @property
@@ -67,20 +76,10 @@ class Validation:
     def accuracy(self) -> float:
         """The part of all images that was predicted right when held back: what to expect of others.
 
-        It holds for images that are to the fitted ones as these are to each other. Where several show
-        the same thing, as the views of an object do, expect less of a new one.
+        Those may show new objects if `n_objects` is not 0. Otherwise it holds for images that are to the
+        fitted ones as these are to each other: where several show one object, expect less of a new one.
         """
         return float(np.trace(self.confusion)) / self.n_images
-
-    @property
-    def standard_error(self) -> float:
-        """The standard error of the accuracy, as of independent trials.
-
-        It is computed as if one more image had been right and one more wrong: it is never zero. By how
-        much other images to fit would have made a better or worse classifier is not in it.
-        """
-        p = (float(np.trace(self.confusion)) + 1) / (self.n_images + 2)
-        return math.sqrt(p * (1 - p) / self.n_images)
 
 
 @dataclass(frozen=True)
@@ -99,21 +98,30 @@ class _HeldBack:
 
 
 def cross_validated(
-    images: Matrix, labels: Matrix, n_folds: int, seed: int, progress: bool
+    images: Matrix,
+    labels: Matrix,
+    objects: Matrix | None,
+    n_folds: int,
+    seed: int,
+    progress: bool,
 ) -> Validation:
-    """The choice of a kernel for images whose classes are numbered 0, 1, ..., all of them there."""
+    """The choice of a kernel for images whose classes are numbered 0, 1, ..., all of them there.
+
+    `objects` are numbered too. If they are given, there are as many of each class as folds, or more.
+    """
     n, n_classes = len(images), int(labels.max()) + 1
     check_memory(
         3 * n * n, np.dtype(float), f"The distances of {n} images from each other", "Fit fewer."
     )
     said = _HeldBack.of(n, n_classes)
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(labels, labels)
+    dealt = StratifiedKFold if objects is None else StratifiedGroupKFold
+    folds = dealt(n_folds, shuffle=True, random_state=seed).split(labels, labels, objects)
     title = f"Cross-validating {len(KERNELS)} kernels on {n_folds} folds"
     with shown(title, n_folds * len(KERNELS), progress) as step:
         for number, (known, new) in enumerate(folds):
             said.fold[new] = number
             _hold_back(images, labels, known, new, said, step)
-    return _validation(labels, n_classes, n_folds, said)
+    return _validation(labels, objects, n_folds, said)
 
 
 def _hold_back(
@@ -135,7 +143,9 @@ def _hold_back(
             step()
 
 
-def _validation(labels: Matrix, n_classes: int, n_folds: int, said: _HeldBack) -> Validation:
+def _validation(
+    labels: Matrix, objects: Matrix | None, n_folds: int, said: _HeldBack
+) -> Validation:
     right = said.predicted == labels
     # Summed over folds in integers: equal numbers are equal.
     by_fold = np.stack([right[:, said.fold == f].sum(axis=1) for f in range(n_folds)], axis=1)
@@ -143,10 +153,33 @@ def _validation(labels: Matrix, n_classes: int, n_folds: int, said: _HeldBack) -
     gamma, C = KERNELS[int(total.argmax())]
     chosen_by_others = (total[:, None] - by_fold).argmax(axis=0)
     place = chosen_by_others[said.fold], np.arange(len(labels))
+    n_classes = said.leads.shape[2]
     confusion = np.zeros((n_classes, n_classes), int)
     np.add.at(confusion, (labels, said.predicted[place]), 1)
-    sharpness = _sharpness(said.leads[place], labels)
-    return Validation(gamma, C, n_folds, confusion, sharpness)
+    return Validation(
+        gamma,
+        C,
+        n_folds,
+        n_objects=0 if objects is None else int(objects.max()) + 1,
+        confusion=confusion,
+        standard_error=_standard_error(right[place], objects),
+        sharpness=_sharpness(said.leads[place], labels),
+    )
+
+
+def _standard_error(is_right: Matrix, objects: Matrix | None) -> float:
+    """The standard error of the part that is right, where the images of an object are one trial.
+
+    It is computed as if one more object, with as many images as others have, had been right and one more
+    wrong: it is never zero.
+    """
+    objects = np.arange(len(is_right)) if objects is None else objects
+    n_images = np.bincount(objects)
+    n_right = np.bincount(objects, weights=is_right)
+    more = n_images.mean()
+    n_images, n_right = np.append(n_images, [more, more]), np.append(n_right, [more, 0])
+    rate = n_right.sum() / n_images.sum()
+    return float(np.linalg.norm(n_right - rate * n_images) / n_images.sum())
 
 
 def _sharpness(leads: Matrix, labels: Matrix) -> float:

@@ -50,7 +50,9 @@ def save_classifier(path: str | os.PathLike[str], classifier: ImageClassifier) -
         "gamma": validation.gamma,
         "C": validation.C,
         "sharpness": validation.sharpness,
+        "standard_error": validation.standard_error,
         "folds": validation.n_folds,
+        "objects": validation.n_objects,
         "seed": int(classifier.seed),
     }
     arrays = {
@@ -126,18 +128,19 @@ def _unpacked(document: Any, file: TensorFile) -> ImageClassifier:
     _check_kind(document)
     classes, shape = _checked_classes(document), _checked_shape(document)
     counts = _checked_counts(document, len(classes))
-    gamma, C, sharpness, power = (
+    gamma, C, sharpness, error, power = (
         _checked_number(document, name, least, most)
         for name, least, most in (
             ("gamma", 1e-12, 1e12),
             ("C", 1e-12, 1e12),
             ("sharpness", 1e-6, 1e6),
+            ("standard_error", 0, 1),
             ("power", 1e-6, 1e3),
         )
     )
-    n_folds, seed = (
+    n_folds, n_objects, seed = (
         _checked_integer(document, name, least, most)
-        for name, least, most in (("folds", 2, 1000), ("seed", 0, 2**32 - 1))
+        for name, least, most in (("folds", 2, 1000), ("objects", 0, 2**31), ("seed", 0, 2**32 - 1))
     )
     k, m = len(classes), sum(counts)
     ranks = [_checked_rank(file, n, size) for n, size in enumerate(shape)]
@@ -162,7 +165,7 @@ def _unpacked(document: Any, file: TensorFile) -> ImageClassifier:
         KernelMachine(
             arrays["vectors"], counts, arrays["coefficients"], arrays["intercepts"], gamma
         ),
-        Validation(gamma, C, n_folds, confusion, sharpness),
+        Validation(gamma, C, n_folds, n_objects, confusion, error, sharpness),
     )
     return classifier
 

@@ -7,6 +7,7 @@ on how they were read. Neither does it on their range: features are those of an 
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,6 @@ import numpy as np
 from tnsum.errors import NetworkError
 from tnsum.fusion._factor_fusion import FactorFusion, factor_blocks, joined, n_features_of
 from tnsum.fusion._samples import Matrix
-from tnsum.topology import listed
 
 MOST_PIXELS = 1024
 """The height, width and number of channels of an image that are taken."""
@@ -139,14 +139,50 @@ def check_classes(names: Sequence[str], counts: Sequence[int]) -> None:
     """Raise unless there are two classes at least, and two images of each."""
     if len(names) < 2:
         raise NetworkError(
-            f"There must be images of two classes at least; all {counts[0]} are of class {names[0]!r}."
+            f"There must be images of two classes at least; all are of class {names[0]!r}. Add images "
+            f"of another class."
         )
     lonely = [name for name, count in zip(names, counts, strict=True) if count < 2]
     if lonely:
+        n = len(lonely) - 1
+        more = f", and of {n} other class{'es' * (n > 1)}" if n else ""
         raise NetworkError(
             f"Each class must have two images at least, so that some can be held back to see how well "
-            f"they are predicted; of {listed(lonely)} there is one. Add images, or leave it out."
+            f"they are predicted; there is one of {lonely[0]!r}{more}. Add images, or leave the class "
+            f"out."
         )
+
+
+def checked_objects(objects: Any, labels: Matrix) -> Matrix | None:
+    """The number of the object that each image shows; None if they cannot be held back by it.
+
+    For that some object must be shown by several images, and every class must have two objects. Objects
+    of different classes are different ones.
+
+    Raises
+    ------
+    NetworkError
+        There is not one object for each image, or one is neither a text nor an integer.
+    """
+    if objects is None:
+        return None
+    if isinstance(objects, str) or not isinstance(objects, Sequence | np.ndarray):
+        raise NetworkError(
+            f"objects must be a sequence of texts or integers, one for each image; "
+            f"{type(objects).__name__} came."
+        )
+    if len(objects) != len(labels):
+        raise NetworkError(
+            f"objects must be one for each image: {len(labels)} images and {len(objects)} objects came."
+        )
+    for number, name in enumerate(objects):
+        if not isinstance(name, str | numbers.Integral):
+            raise NetworkError(f"objects must be texts or integers; object {number} is {name!r}.")
+    numbered: dict[tuple[int, Any], int] = {}
+    pairs = zip(labels.tolist(), objects, strict=True)
+    found = np.array([numbered.setdefault(pair, len(numbered)) for pair in pairs])
+    n_of_class = np.bincount([label for label, _ in numbered])
+    return found if len(numbered) < len(found) and n_of_class.min() > 1 else None
 
 
 def is_class_name(name: object) -> bool:
