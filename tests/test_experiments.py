@@ -20,7 +20,7 @@ from tnsum.experiments._claims import (
     paper_comparison,
     weakest_classes,
 )
-from tnsum.experiments._kernels import chosen_width, predicted, rbf
+from tnsum.experiments._kernels import chosen_width, predicted, predicted_with_leads, rbf
 from tnsum.experiments._methods import distances, prepared
 from tnsum.experiments._outcomes import MethodOutcome, Outcome, outcome_from, outcome_of
 from tnsum.experiments._points import Point, points_of, summary
@@ -124,6 +124,31 @@ def test_squared_distances_also_far_from_the_origin() -> None:
 def test_one_label_to_be_learned_is_given_to_everything() -> None:
     kernel = np.ones((2, 2))
     assert predicted(kernel, np.array([3, 3]), np.ones((4, 2)), 1.0).tolist() == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("labels", [[0, 1, 2, 3], [2, 5], [0, 3, 7]])
+def test_leads_are_the_closest_duels_of_machines_for_two(labels: list[int]) -> None:
+    rng = np.random.default_rng(len(labels))
+    known = np.repeat(labels, 12)
+    rows = rng.standard_normal((len(labels), 3))[np.repeat(range(len(labels)), 12)]
+    rows = rows + 0.7 * rng.standard_normal(rows.shape)
+    new = rng.standard_normal((200, 3))
+    kernel, across = (rbf(squared_distances(a, rows), 0.5) for a in (rows, new))
+    found, leads = predicted_with_leads(kernel, known, across, 10.0)
+    assert np.array_equal(found, predicted(kernel, known, across, 10.0))
+    # One machine for each pair of labels, by itself.
+    duels = {}
+    for a, b in itertools.combinations(labels, 2):
+        pair = np.flatnonzero((known == a) | (known == b))
+        machine = SVC(C=10.0, kernel="precomputed").fit(kernel[np.ix_(pair, pair)], known[pair])
+        duels[b, a] = machine.decision_function(across[:, pair])
+        duels[a, b] = -duels[b, a]
+    for k, label in enumerate(found):
+        closest = min(duels[label, other][k] for other in labels if other != label)
+        assert leads[k] == pytest.approx(closest, abs=5e-3)
+    assert np.std(leads) > 0.1
+    alone = predicted_with_leads(np.ones((2, 2)), np.array([3, 3]), np.ones((4, 2)), 1.0)
+    assert [a.tolist() for a in alone] == [[3] * 4, [0] * 4]
 
 
 def test_the_chosen_width_is_that_of_plain_cross_validation() -> None:
@@ -241,7 +266,7 @@ def _outcomes(protocol: str, fraction: float, wrong: dict[str, list[int]]) -> li
             50,
             (4, 3, 3),
             {
-                name: MethodOutcome(tuple((i, 2) for i in range(n[k])), 1.0, 1.0)
+                name: MethodOutcome(tuple((i, 2) for i in range(n[k])), (0.5,) * n[k], 1.0, 1.0)
                 for name, n in wrong.items()
             },
         )
@@ -292,6 +317,15 @@ def test_confusion_and_mistaken_images_by_counting() -> None:
     often = [sum(taken.values()) for taken in found.values()]
     assert often == sorted(often, reverse=True)
     assert len(set(often)) > 1
+    # Of those that were mistaken as often, the most clearly mistaken come first.
+    leads: dict[int, list[float]] = {}
+    for one in outcomes:
+        of_sum = one.methods["SUM"]
+        for (k, _), lead in zip(of_sum.mistakes, of_sum.leads, strict=True):
+            leads.setdefault(k, []).append(lead)
+    keys = [(-len(leads[k]), -statistics.mean(leads[k])) for k in found]
+    assert keys == sorted(keys)
+    assert list(found) != sorted(found, key=lambda k: (-len(leads[k]), k))
 
 
 # claims

@@ -162,12 +162,30 @@ def test_misclassified_images_are_shown_with_their_names(page: str, run: Reprodu
     assert names
 
 
+def test_it_is_said_how_mistaken_images_are_chosen(run: Reproduction, page: str) -> None:
+    n = len(run.points("paper")[-1].mistaken("SUM"))
+    order = "the most clearly mistaken first: how clearly the wrong class won its closest duel."
+    assert (
+        f"{n} images were mistaken in some split; all of them, the most often mistaken first, and of "
+        f"those as often {order}"
+    ) in Page(page).text
+    alone = replace(run, outcomes=tuple(one for one in run.outcomes if one.split.number == 0))
+    text = Page(report(alone, [], {})).text
+    mistaken = run.outcomes[-1].methods["FactorFusion"].mistakes
+    assert mistaken
+    assert f"images were mistaken; all of them, {order}" in text
+
+
 def test_the_paper_stands_only_beside_eth80(run: Reproduction) -> None:
     eth80 = Page(report(replace(run, is_eth80=True), [], {})).text
     assert "paper, SUM" in eth80
     assert "The paper reports 92.3 % at 80 %" in eth80
     assert "not ETH-80" not in eth80
     assert eth80.count("In the paper:") == 1
+    others = tuple(one for one in run.outcomes if one.split.fraction != 0.8)
+    small = Page(report(replace(run, is_eth80=True, outcomes=others), [], {})).text
+    assert "paper, SUM" not in small
+    assert "The paper reports" not in small
 
 
 def test_names_from_files_are_harmless(run: Reproduction) -> None:

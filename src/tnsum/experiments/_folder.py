@@ -11,8 +11,10 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tnsum._replacing import replacing
@@ -20,6 +22,7 @@ from tnsum.datasets import ImageSet
 from tnsum.errors import NetworkError
 from tnsum.experiments._outcomes import Outcome, outcome_from
 from tnsum.experiments._splits import Split
+from tnsum.storage import faults_named
 from tnsum.topology import printable
 
 # A file of settings is short. A mistake in a split is a line of this length, for each method.
@@ -29,7 +32,7 @@ _MISTAKE = 100
 _WIDTH = 100
 
 # Folders that processes share begin with this and the number of the one that made them.
-SHARED = ".tnsum-"
+_SHARED = ".tnsum-"
 _ANEW = "Give another folder, or remove this one to start anew"
 
 
@@ -70,8 +73,8 @@ class RunFolder:
 
     def _clear(self) -> None:
         """Remove what processes shared that were killed."""
-        for folder in self.path.glob(f"{SHARED}*-*"):
-            number = folder.name.removeprefix(SHARED).partition("-")[0]
+        for folder in self.path.glob(f"{_SHARED}*-*"):
+            number = folder.name.removeprefix(_SHARED).partition("-")[0]
             if number.isdecimal() and not _is_alive(int(number)):
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -103,13 +106,22 @@ class RunFolder:
             It cannot be written.
         """
         path = self.path / name
-        try:
-            with replacing(path) as file:
-                file.write(text if isinstance(text, bytes) else text.encode("utf-8"))
-        except OSError as error:
-            raise NetworkError(f"{_shown(path)} cannot be written: {error.strerror}.") from error
-        except NetworkError as error:
-            raise NetworkError(f"{_shown(path)} cannot be written: {error}") from error
+        with faults_named(path, "written"), replacing(path) as file:
+            file.write(text if isinstance(text, bytes) else text.encode("utf-8"))
+
+    @contextmanager
+    def shared(self) -> Iterator[str]:
+        """A folder for what processes share, removed at the end, or by the next start if all are killed.
+
+        Raises
+        ------
+        NetworkError
+            It cannot be made.
+        """
+        with faults_named(self.path, "written to"):
+            folder = TemporaryDirectory(prefix=f"{_SHARED}{os.getpid()}-", dir=self.path)
+        with folder as path:
+            yield path
 
     def store(self, outcome: Outcome) -> None:
         """Keep what came out of a split. Raises as `write` does."""

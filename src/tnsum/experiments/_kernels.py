@@ -32,10 +32,35 @@ def predicted(trained: Matrix, labels: Indices, tested: Matrix, cost: float) -> 
     `trained` is the kernel of the training samples with each other, `tested` that of the tested samples
     with these. Where there is only one label to be learned, everything has it.
     """
+    machine = _fitted(trained, labels, cost)
+    return _labels(machine, labels, tested)
+
+
+def predicted_with_leads(
+    trained: Matrix, labels: Indices, tested: Matrix, cost: float
+) -> tuple[Indices, Matrix]:
+    """The same, and how clearly each label won: the closest of its duels with the other labels."""
+    machine = _fitted(trained, labels, cost)
+    found = _labels(machine, labels, tested)
+    if machine is None:
+        return found, np.zeros(len(tested))
+    duels = machine.decision_function(tested)
+    # Of two classes scikit-learn turns the signs: positive is the second.
+    duels = -duels[:, None] if duels.ndim == 1 else duels
+    first, second = np.triu_indices(len(machine.classes_), 1)
+    winner = np.searchsorted(machine.classes_, found)[:, None]
+    own = np.where(winner == first, duels, np.where(winner == second, -duels, np.inf))
+    return found, own.min(axis=1)
+
+
+def _fitted(trained: Matrix, labels: Indices, cost: float) -> SVC | None:
     if np.all(labels == labels[0]):
-        return np.full(len(tested), labels[0])
-    machine = SVC(C=cost, kernel="precomputed").fit(trained, labels)
-    found: Indices = machine.predict(tested)
+        return None
+    return SVC(C=cost, kernel="precomputed", decision_function_shape="ovo").fit(trained, labels)
+
+
+def _labels(machine: SVC | None, labels: Indices, tested: Matrix) -> Indices:
+    found: Indices = np.full(len(tested), labels[0]) if machine is None else machine.predict(tested)
     return found
 
 

@@ -17,10 +17,13 @@ from threadpoolctl import threadpool_limits
 
 from tnsum.datasets import ImageSet
 from tnsum.errors import NetworkError
-from tnsum.experiments._kernels import chosen_width, mean_distance, predicted, rbf
+from tnsum.experiments._kernels import chosen_width, mean_distance, predicted_with_leads, rbf
 from tnsum.experiments._methods import Prepared, distances
 from tnsum.experiments._protocols import PROTOCOLS
 from tnsum.experiments._splits import Indices, Split, divided, folds
+
+# Of leads, which are for putting mistakes in order.
+_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class MethodOutcome:
     ----------
     mistakes : tuple of (int, int)
         The number of each image that was mistaken, and the class it was taken for.
+    leads : tuple of float
+        How clearly each of them was: the closest of the duels of that class with the others.
     width : float
         gamma times the mean squared distance of the training images.
     seconds : float
@@ -38,6 +43,7 @@ class MethodOutcome:
     """
 
     mistakes: tuple[tuple[int, int], ...]
+    leads: tuple[float, ...]
     width: float
     seconds: float
 
@@ -75,6 +81,7 @@ class Outcome:
             "methods": {
                 name: {
                     "mistakes": [list(pair) for pair in found.mistakes],
+                    "leads": list(found.leads),
                     "width": found.width,
                     "seconds": found.seconds,
                 }
@@ -91,16 +98,16 @@ def outcome_of(split: Split, known: Prepared, seed: int) -> Outcome:
         methods = {}
         for name in PROTOCOLS[split.protocol].methods:
             start = time.perf_counter()
-            mistakes, width = _mistakes(name, split, known, train, test, seed)
-            methods[name] = MethodOutcome(mistakes, width, time.perf_counter() - start)
+            found = _mistakes(name, split, known, train, test, seed)
+            methods[name] = MethodOutcome(*found, seconds=time.perf_counter() - start)
     n_tested = np.bincount(known.data.labels[test], minlength=len(known.data.classes))
     return Outcome(split, len(train), tuple(int(n) for n in n_tested), methods)
 
 
 def _mistakes(
     method: str, split: Split, known: Prepared, train: Indices, test: Indices, seed: int
-) -> tuple[tuple[tuple[int, int], ...], float]:
-    """The images that a method mistakes, with what it takes them for, and the kernel's width."""
+) -> tuple[tuple[tuple[int, int], ...], tuple[float, ...], float]:
+    """The images that a method mistakes and what it takes them for, how clearly, the kernel's width."""
     protocol = PROTOCOLS[split.protocol]
     found = distances(method, known, train, is_scaled=protocol.is_tuned)
     trained, labels = found.squared[train], known.data.labels
@@ -112,9 +119,10 @@ def _mistakes(
         width = scale / found.n_features
     gamma = width / scale
     kernels = rbf(trained, gamma), rbf(found.squared[test], gamma)
-    answers = predicted(kernels[0], labels[train], kernels[1], protocol.cost)
+    answers, leads = predicted_with_leads(kernels[0], labels[train], kernels[1], protocol.cost)
     wrong = np.flatnonzero(answers != labels[test])
-    return tuple((int(test[k]), int(answers[k])) for k in wrong), width
+    mistakes = tuple((int(test[k]), int(answers[k])) for k in wrong)
+    return mistakes, tuple(round(float(leads[k]), _DIGITS) for k in wrong), width
 
 
 def outcome_from(values: Any, split: Split, data: ImageSet) -> Outcome:
@@ -129,6 +137,7 @@ def outcome_from(values: Any, split: Split, data: ImageSet) -> Outcome:
         methods = {
             str(name): MethodOutcome(
                 tuple((int(image), int(label)) for image, label in found["mistakes"]),
+                tuple(float(lead) for lead in found["leads"]),
                 float(found["width"]),
                 float(found["seconds"]),
             )
@@ -157,6 +166,8 @@ def _is_possible(outcome: Outcome, data: ImageSet) -> bool:
         return False
     for found in outcome.methods.values():
         if not all(0 <= k < len(data) and 0 <= label < n_classes for k, label in found.mistakes):
+            return False
+        if len(found.leads) != len(found.mistakes) or not np.all(np.isfinite(found.leads)):
             return False
         numbers = [k for k, _ in found.mistakes]
         wrong = np.bincount(data.labels[numbers], minlength=n_classes)

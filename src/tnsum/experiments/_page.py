@@ -26,7 +26,7 @@ h3 { font-size: 1rem; margin: 1.75rem 0 .5rem }
 p, ul { max-width: 46rem } li { margin: .25rem 0 }
 .note { padding: .75rem 1rem; background: var(--shade); border-left: 4px solid var(--mark) }
 .quiet, figcaption, caption { color: var(--quiet); font-size: .875rem }
-.scroll { overflow-x: auto }
+.scroll { overflow-x: auto; margin: 1.5rem 0 }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9375rem }
 caption { text-align: left; padding-bottom: .5rem; max-width: 46rem }
 th, td { padding: .3rem .75rem .3rem 0; text-align: right; border-bottom: 1px solid var(--line);

@@ -163,7 +163,7 @@ def _protocol_section(run: Reproduction, name: str, figures: list[Picture]) -> l
         f"<p>{html.escaped(PROTOCOLS[name].description)}</p>",
         html.items(claims_of(run, name)),
         f'<p class="quiet">{_HOW_FIRM}</p>',
-        _accuracy_table(points, with_paper=name == "paper" and run.is_eth80),
+        _accuracy_table(points, beside_paper=name == "paper" and run.is_eth80),
         _difference_table(points),
         '<h3>Figures</h3>\n<div class="figures">',
     ]
@@ -179,8 +179,10 @@ def _inline(one: Picture) -> str:
     return html.figure(as_inline(one.svg, one.name, caption), caption)
 
 
-def _accuracy_table(points: list[Point], with_paper: bool) -> str:
+def _accuracy_table(points: list[Point], beside_paper: bool) -> str:
     paper = paper_numbers()
+    fractions = [point.fraction for point in points]
+    with_paper = beside_paper and paper["training_fraction"] in fractions
     rows = []
     for point in points:
         found = [_spread(point.accuracy(method)) for method in point.methods]
@@ -221,12 +223,7 @@ def _mistaken_images(point: Point, method: str, run: Reproduction) -> list[str]:
     if not mistaken:
         return [*parts, "<p>None.</p>"]
     shown = list(mistaken.items())[:_SHOWN_IMAGES]
-    often = (
-        "all of them" if len(shown) == len(mistaken) else f"the {len(shown)} most often mistaken"
-    )
-    parts.append(
-        f'<p class="quiet">{len(mistaken)} images were mistaken in some split; {often}:</p>'
-    )
+    parts.append(f'<p class="quiet">{_how_chosen(point, len(mistaken), len(shown))}</p>')
     parts.append('<div class="images">')
     tested = run.times_tested(point)
     for image, counts in shown:
@@ -235,6 +232,18 @@ def _mistaken_images(point: Point, method: str, run: Reproduction) -> list[str]:
         words = html.escaped(f"taken for {taken} of {tested[image]} times")
         parts.append(html.image(_thumbnail(run.data.images[image]), name, f"{name}: {words}"))
     return [*parts, "</div>"]
+
+
+def _how_chosen(point: Point, n_mistaken: int, n_shown: int) -> str:
+    """Which of the mistaken images are shown, and in which order."""
+    some = "all" if n_shown == n_mistaken else f"the first {n_shown}"
+    clearly = "the most clearly mistaken first: how clearly the wrong class won its closest duel"
+    if len(point.outcomes) == 1:
+        return f"{n_mistaken} images were mistaken; {some} of them, {clearly}."
+    return (
+        f"{n_mistaken} images were mistaken in some split; {some} of them, the most often mistaken "
+        f"first, and of those as often {clearly}."
+    )
 
 
 def _thumbnail(image: np.ndarray[Any, Any]) -> bytes:

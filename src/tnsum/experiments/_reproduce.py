@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from tempfile import TemporaryDirectory
+from functools import partial
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -12,15 +12,17 @@ from threadpoolctl import threadpool_limits
 
 from tnsum.datasets import ImageSet, load_eth80, make_objects
 from tnsum.errors import NetworkError
-from tnsum.experiments._folder import SHARED, RunFolder, as_json
+from tnsum.experiments._folder import RunFolder, as_json
 from tnsum.experiments._methods import on_disk, prepared
 from tnsum.experiments._outcomes import Outcome, outcome_of
+from tnsum.experiments._processes import outcome_in_process
 from tnsum.experiments._protocols import FACTORS, PROTOCOLS
 from tnsum.experiments._report import figures_of, report
 from tnsum.experiments._results import Reproduction, as_csv, as_values, described, times
 from tnsum.experiments._settings import Settings
 from tnsum.experiments._showing import shown_splits
 from tnsum.experiments._splits import Split, splits_of
+from tnsum.storage import faults_named
 
 
 def reproduce(
@@ -113,13 +115,15 @@ def _outcomes(
     with_factors = any(FACTORS in PROTOCOLS[split.protocol].methods for split in splits)
     known = prepared(images, with_factors)
     n_jobs = min(jobs, len(splits))
-    # Should all be killed, the next start removes what processes share.
-    prefix = f"{SHARED}{os.getpid()}-"
-    with TemporaryDirectory(prefix=prefix, dir=folder.path) as shared:
-        if n_jobs > 1:
+    if n_jobs == 1:
+        yield from (outcome_of(split, known, seed) for split in splits)
+        return
+    with folder.shared() as shared:
+        with faults_named(shared, "written to"):
             known = on_disk(known, shared)
         parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        yield from parallel(delayed(outcome_of)(split, known, seed) for split in splits)
+        task = partial(delayed(outcome_in_process), os.getpid())
+        yield from parallel(task(split, known, seed) for split in splits)
 
 
 def _write(run: Reproduction, folder: RunFolder, versions: dict[str, str]) -> None:

@@ -76,7 +76,7 @@ class Reproduction:
 def described(data: ImageSet, is_eth80: bool, settings: Settings) -> dict[str, Any]:
     """What is run on what, with which versions: what a folder belongs to."""
     return {
-        "format": 1,
+        "format": 2,
         "data": {
             "source": data.source,
             "is_eth80": is_eth80,
@@ -166,7 +166,7 @@ def _summary_values(numbers: np.ndarray[Any, Any]) -> dict[str, float | None]:
 
 
 def _misclassified(point: Point, run: Reproduction) -> dict[str, list[dict[str, Any]]]:
-    """For each method the images that were mistaken at the largest fraction, the most often first."""
+    """For each method the images that were mistaken at the largest fraction, in order: see `Point`."""
     data, tested = run.data, run.times_tested(point)
     return {
         method: [

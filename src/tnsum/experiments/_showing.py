@@ -18,7 +18,7 @@ def shown_splits(
 
     `splits` are those to be done; `n_done` others have been.
     """
-    if not is_asked or not splits:
+    if not is_asked:
         yield lambda outcome: None
         return
     from rich.console import Console
@@ -31,7 +31,11 @@ def shown_splits(
 
     console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     n_all = n_done + len(splits)
-    if not console.is_terminal:
+    if not splits:
+        console.print(
+            f"All {n_all} splits are there already; only tables and figures are made anew."
+        )
+    if not splits or not console.is_terminal:
         lines = _Lines(console.print, n_done, n_all)
         yield lines.show
         return
