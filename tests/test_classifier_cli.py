@@ -64,6 +64,10 @@ def run(
 
 # fit
 
+UNKNOWN = (
+    "accuracy for new objects: not known; folders class/object/image, with two or more objects of each "
+    "class, would tell"
+)
 TABLE = """\
    class    images    right  1  2  3
 1  flat          6  100.0 %  6  .  .
@@ -85,8 +89,9 @@ def test_fit_prints_what_to_expect_and_writes_a_model(run: Run) -> None:
         == f"""\
 train: 18 images, brought to 8 x 8, of 3 classes: flat=6, lying=6, upright=6
 
-expected accuracy 100.0 % +- {100 * found.standard_error:.1f} % (one standard error), by 3-fold \
-cross-validation of 18 images
+expected accuracy for new images of the same objects: 100.0 % +- \
+{100 * found.standard_error:.1f} % (one standard error), by 3-fold cross-validation of 18 images
+{UNKNOWN}
 kernel exp(-gamma |x - y|^2) with gamma {found.gamma:g}, C {found.C:g}
 
 {TABLE}
@@ -94,6 +99,24 @@ out: classifier of 3 classes, images of 8 x 8 x 3, 78 features, {n} support vect
 """
     )
     assert err.splitlines()[-1] == "Cross-validating 15 kernels on 3 folds: done after 45 steps"
+
+
+def test_fit_tells_objects_by_their_folders(run: Run) -> None:
+    for k, path in enumerate(sorted(Path("train").glob("*/*.png"))):
+        folder = Path("objects", path.parent.name, f"object {k % 3}")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / path.name).write_bytes(path.read_bytes())
+    code, out, _ = run("fit", "objects", "-o", "out", "--size", "8")
+    found = load_classifier("out").validation_
+    assert (code, found.n_folds, found.n_objects) == (0, 3, 9)
+    expected = (
+        f"expected accuracy for new objects: 100.0 % +- {100 * found.standard_error:.1f} % (one "
+        f"standard error), by 3-fold cross-validation of 18 images of 9 objects"
+    )
+    assert out.splitlines()[2] == expected
+    assert out.splitlines()[3].startswith("kernel ")
+    assert run("info", "out")[1].splitlines()[2] == expected
+    assert json.loads(run("info", "out", "--json")[1])["objects"] == 9
 
 
 def test_fit_of_the_same_images_gives_the_same_bytes(run: Run) -> None:
@@ -198,12 +221,15 @@ def test_info_shows_a_classifier(run: Run) -> None:
     code, out, err = run("info", "model")
     found, size = load_classifier("model"), os.path.getsize("model")
     assert (code, err) == (0, "")
-    first, _, expected, kernel, _, *table = out.splitlines()
+    first, _, expected, unknown, kernel, _, *table = out.splitlines()
+    assert unknown == UNKNOWN
     assert first == (
         f"model: classifier of 3 classes, images of 8 x 8 x 3, 78 features, "
         f"{len(found.machine_.vectors)} support vectors, {size / 1000:.1f} kB on disk"
     )
-    assert expected.startswith("expected accuracy 100.0 % +- 5.")
+    assert expected.startswith(
+        "expected accuracy for new images of the same objects: 100.0 % +- 4."
+    )
     assert kernel.startswith("kernel exp(-gamma |x - y|^2) with gamma ")
     assert "\n".join(table) + "\n" == TABLE
 
@@ -228,6 +254,7 @@ def test_info_gives_json(run: Run) -> None:
         "expected_accuracy": 1.0,
         "standard_error": found.validation_.standard_error,
         "folds": 3,
+        "objects": 0,
         "seed": 0,
         "confusion": [[6, 0, 0], [0, 6, 0], [0, 0, 6]],
     }
@@ -239,6 +266,8 @@ def test_info_gives_json(run: Run) -> None:
 def prepare(root: Path) -> None:
     """Folders and files that are not what they should be."""
     image = (root / "new/flat/00.png").read_bytes()
+    (root / "only/pear").mkdir(parents=True)
+    (root / "only/pear/a.png").write_bytes(image)
     for name in ("empty", "one/pear", "lonely/pear", "lonely/plum", "broken/pear", "broken/plum"):
         (root / name).mkdir(parents=True)
     for name in ("one/pear/a", "one/pear/b", "lonely/pear/a", "lonely/plum/a", "lonely/plum/b"):
@@ -283,20 +312,25 @@ MISUSE = {
 FAILURE = {
     "an empty folder": (["fit", "empty", "-o", "z"], "'empty' must hold a folder for each class; "),
     "one class": (["fit", "one", "-o", "z"],
-                  "There must be images of two classes at least; all 2 are of class 'pear'.\n"),
+                  "There must be images of two classes at least; all are of class 'pear'. Add images of "
+                  "another class.\n"),
+    "one image": (["fit", "only", "-o", "z"],
+                  "There must be images of two classes at least; all are of class 'pear'. Add images of "
+                  "another class.\n"),
     "a class with one image": (["fit", "lonely", "-o", "z"],
                                "Each class must have two images at least, so that some can be held back "
-                               "to see how well they are predicted; of ('pear',) there is one. Add "
-                               "images, or leave it out.\n"),
+                               "to see how well they are predicted; there is one of 'pear'. Add images, "
+                               "or leave the class out.\n"),
     "a broken image": (["fit", "broken", "-o", "z"], ""),
     "no folder for the output": (["fit", "train", "-o", "no/z"],
                                  "'no/z' cannot be saved: No such file or directory\n"),
     "a model that was cut": (["predict", "cut", "new"], "'cut' cannot be loaded: its header asks for "),
+    "info of text": (["info", "text"], "'text' must be a file that tnsum wrote; it seems to be text.\n"),
     "info of one that was cut": (["info", "cut"], "'cut' cannot be loaded: its header asks for "),
     "no model": (["predict", "text", "new"], "'text' cannot be loaded: its header would have "),
     "an empty folder to predict": (["predict", "model", "empty"],
-                                   "Each path must be an image or a folder of images; 'empty' holds no "
-                                   "image.\n"),
+                                   "Each path must be an image or a folder of images; 'empty' holds "
+                                   "none ("),
     "a broken image to predict": (["predict", "model", "broken"], ""),
     "no image to predict": (["predict", "model", "text"], ""),
     "no folder for the table": (["predict", "model", "new", "--csv", "no/z"],
@@ -340,13 +374,69 @@ def test_the_output_is_tried_before_the_work(run: Run, monkeypatch: pytest.Monke
     assert run("predict", "model", "new", "--csv", "no/z")[2].startswith("Error: 'no/z' cannot be")
 
 
+@pytest.mark.filterwarnings("default")
+def test_what_is_left_out_is_told(run: Run) -> None:
+    for name in ("flat", "lying"):
+        Path("some", name).mkdir(parents=True)
+        for path in Path("train", name).iterdir():
+            Path("some", name, path.name).write_bytes(path.read_bytes())
+    for name in ("flat/photo.heic", "lying/\x1b.txt", "beside.png"):
+        Path("some", name).write_bytes(b"no image")
+    read = ".bmp, .gif, .jpeg, .jpg, .pbm, .pgm, .png, .pnm, .ppm, .tif, .tiff, .webp"
+    code, out, err = run("fit", "some", "-o", "out", "--size", "8", "--folds", "2")
+    assert code == 0
+    assert out.startswith("some: 12 images, brought to 8 x 8, of 2 classes: flat=6, lying=6\n")
+    assert err.splitlines()[0] == (
+        f"Warning: 3 files were left out, the first is 'beside.png': what is read ends in {read}, and "
+        f"lies in the folder of a class."
+    )
+    code, out, err = run("predict", "model", "some/flat", "some/lying", "--csv", "-")
+    assert (code, out.count("\n")) == (0, 13)
+    assert err == (
+        f"Warning: 2 files were left out, the first is 'some/flat/photo.heic': what is read ends in "
+        f"{read}.\n"
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize(
+    "arguments",
+    [["fit", "train", "-o", "z", "--size", "8"], ["predict", "model", "new"],
+     ["predict", "model", "new", "--csv", "-"], ["info", "model"]],
+)  # fmt: skip
+def test_a_full_output_is_told_and_nothing_is_written(arguments: list[str], run: Run) -> None:
+    program = [sys.executable, "-m", "tnsum"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*program, *arguments], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    line = "Error: The output cannot be written: No space left on device.\n"
+    assert (done.returncode, done.stderr) == (1, line)
+    assert sorted(p.name for p in Path().iterdir()) == ["model", "new", "train"]
+
+
+def test_a_full_disk_is_told_and_leaves_the_old_table(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        if os.fstat(descriptor).st_size:
+            raise OSError(28, "No space left on device")
+
+    Path("x.csv").write_text("old")
+    monkeypatch.setattr(os, "fsync", full)
+    line = "Error: 'x.csv' cannot be saved: No space left on device\n"
+    assert run("predict", "model", "new", "--csv", "x.csv") == (1, "", line)
+    assert Path("x.csv").read_text() == "old"
+    assert sorted(p.name for p in Path().iterdir()) == ["model", "new", "train", "x.csv"]
+
+
 def test_stopping_leaves_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ImageClassifier, "fit", stopped)
     code, _, err = run("fit", "train", "-o", "z")
-    assert (code, err.strip()) == (1, "Error: stopped.")
+    assert (code, err) == (130, "Stopped.\n")
     assert sorted(p.name for p in Path().iterdir()) == ["model", "new", "train"]
 
 

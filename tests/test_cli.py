@@ -1,14 +1,21 @@
 """The command: what it prints, what it writes, and how it fails."""
 
+import gzip
+import io
 import json
 import os
+import pickle
+import re
 import subprocess
 import sys
+import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import tnsum
 from tnsum.cli import main
@@ -172,6 +179,83 @@ def test_names_from_a_file_do_not_reach_the_terminal_as_they_are(run: Run) -> No
     assert json.loads(run("info", "evil.safetensors", "--json")[1])["nodes"][0]["name"][0] == "\x1b"
 
 
+def npz() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, x=np.ones(3))
+    return file.getvalue()
+
+
+def zipped() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("notes.txt", "text")
+    return file.getvalue()
+
+
+def saved(kind: str) -> bytes:
+    file = io.BytesIO()
+    Image.new("RGB", (2, 2)).save(file, kind)
+    return file.getvalue()
+
+
+PREDICT = " Its class is told by `tnsum predict MODEL some`."
+NUMPY = " numpy.load reads it, tnsum.decompose makes a network of an array."
+KINDS: dict[str, tuple[Callable[[], bytes], str]] = {
+    "nothing": (bytes, "is empty."),
+    "PNG": (lambda: saved("PNG"), f"seems to be a PNG image.{PREDICT}"),
+    "JPEG": (lambda: saved("JPEG"), f"seems to be a JPEG image.{PREDICT}"),
+    "GIF": (lambda: saved("GIF"), f"seems to be a GIF image.{PREDICT}"),
+    "TIFF": (lambda: saved("TIFF"), f"seems to be a TIFF image.{PREDICT}"),
+    "WebP": (lambda: saved("WEBP"), f"seems to be a WebP image.{PREDICT}"),
+    "npz": (npz, f"seems to be an npz file of NumPy.{NUMPY}"),
+    "npy": (lambda: b"\x93NUMPY\x01\x00", f"seems to be an npy file of NumPy.{NUMPY}"),
+    "zip": (zipped, "seems to be a zip archive."),
+    "pickle": (lambda: pickle.dumps([1.0] * 9, 4),
+               "seems to be a pickle of Python. tnsum reads none: it may run any program."),
+    "gzip": (lambda: gzip.compress(b"text"), "seems to be a gzip archive."),
+    "JSON": (lambda: b' {"a": [1, 2]}', "seems to be JSON."),
+    "a list": (lambda: b"[1]", "seems to be JSON."),
+    "a page": (lambda: b"<!DOCTYPE html>\n<p>", "seems to be a page for a browser."),
+    "SVG": (lambda: b'<?xml version="1.0"?><svg/>', "seems to be an SVG image."),
+    "text": (lambda: ("\u6838 " * 400).encode(), "seems to be text."),
+    "a table": (lambda: b"image,class\r\na.png,cow\r\n", "seems to be text."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_info_says_what_another_file_seems_to_be(case: str, run: Run) -> None:
+    content, told = KINDS[case]
+    Path("some").write_bytes(content())
+    line = f"Error: 'some' must be a file that tnsum wrote; it {told}\n"
+    assert run("info", "some") == (1, "", line)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0\x00\x00\x00\x00", b"BM\x00\x00\x00\x00\x00\x00"],
+)
+def test_info_takes_no_safetensors_file_for_another(start: bytes, run: Run) -> None:
+    """Its first bytes are a number, which may be that of another format."""
+    Path("some").write_bytes(start + b'{"a": 1}' + bytes(64))
+    _, _, err = run("info", "some")
+    is_possible = int.from_bytes(start, "little") <= 2**24
+    assert err.startswith("Error: 'some' cannot be loaded: its header") == is_possible
+
+
+def test_info_of_unknown_bytes_and_of_what_was_cut(run: Run) -> None:
+    for content in (bytes(range(128, 256)), Path("x.safetensors").read_bytes()[:-3], b"\x00" * 20):
+        Path("some").write_bytes(content)
+        code, out, err = run("info", "some")
+        assert (code, out) == (1, "")
+        assert err.startswith("Error: 'some' cannot be loaded: ")
+
+
+def test_info_does_not_wait_for_a_pipe(run: Run) -> None:
+    os.mkfifo("pipe")
+    line = "Error: 'pipe' cannot be loaded: it is a directory or a device, not a file\n"
+    assert run("info", "pipe") == (1, "", line)
+
+
 # add
 
 
@@ -211,11 +295,11 @@ MISUSE = {
     "no file": (["info"], "Missing argument 'FILE'. (See tnsum info --help.)"),
     "a file that does not exist": (
         ["info", "no.safetensors"],
-        "Invalid value for 'FILE': File 'no.safetensors' does not exist. (See tnsum info --help.)",
+        "Invalid value for 'FILE': Path 'no.safetensors' does not exist. (See tnsum info --help.)",
     ),
     "a directory": (
         ["info", "."],
-        "Invalid value for 'FILE': File '.' is a directory. (See tnsum info --help.)",
+        "Invalid value for 'FILE': '.' is a folder; name a file in it. (See tnsum info --help.)",
     ),
     "no such command": (["frobnicate"], "No such command 'frobnicate'. (See tnsum --help.)"),
     "no such option": (
@@ -254,8 +338,7 @@ MISUSE = {
 FAILURE = {
     "no network": (
         ["info", "text.txt"],
-        "'text.txt' cannot be loaded: its header would have 8241904413164529748 bytes, more than the "
-        "16777216 that are allowed: it is no safetensors file, or not one of tnsum's",
+        "'text.txt' must be a file that tnsum wrote; it seems to be text.",
     ),
     "another topology": (
         ["add", "x.safetensors", "chain.safetensors", "-o", "z"],
@@ -296,13 +379,13 @@ def test_unexpected_errors_are_one_line_too(run: Run, monkeypatch: pytest.Monkey
     assert run("info", "x.safetensors") == (1, "", line)
 
 
-def test_stopping_is_exit_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_is_exit_code_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(_: str) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tnsum.cli.info.load", stopped)
     code, _, err = run("info", "x.safetensors")
-    assert (code, err.strip()) == (1, "Error: stopped.")
+    assert (code, err) == (130, "Stopped.\n")
 
 
 @pytest.mark.parametrize(
@@ -355,6 +438,64 @@ def test_the_program_survives_a_reader_that_goes(folder: Path) -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("long.safetensors: network of order 3000")
     assert "Traceback" not in done.stderr
+
+
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+
+
+@FULL
+@pytest.mark.parametrize(
+    ("arguments", "unbuffered"),
+    [
+        (["info", "x.safetensors"], ""),
+        (["info", "x.safetensors", "--json"], "1"),
+        (["add", "x.safetensors", "y.safetensors", "-o", "z"], ""),
+        (["info", "--help"], "1"),
+        ([], ""),
+    ],
+)
+def test_a_full_output_is_told_in_one_line(
+    arguments: list[str], unbuffered: str, folder: Path
+) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*PROGRAM, *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    line = "Error: The output cannot be written: No space left on device.\n"
+    assert (done.returncode, done.stderr) == (1, line)
+
+
+def test_errors_of_the_system_name_the_file(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: str) -> None:
+        raise PermissionError(13, "Permission denied", "some/fi\x1ble")
+
+    monkeypatch.setattr("tnsum.cli.info.load", refused)
+    line = "Error: 'some/fi\\x1ble': Permission denied. (--debug shows where.)\n"
+    assert run("info", "x.safetensors") == (1, "", line)
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warning(file: str) -> tnsum.Network:
+        warnings.warn("two\nlines \x1b[31m", stacklevel=1)
+        return x
+
+    monkeypatch.setattr("tnsum.cli.info.load", warning)
+    shown = warnings.showwarning
+    code, _, err = run("info", "x.safetensors")
+    assert (code, err) == (0, "Warning: two lines \\x1b[31m\n")
+    assert warnings.showwarning is shown
+
+
+def test_exit_codes_are_in_the_help(run: Run) -> None:
+    out = run("--help")[1]
+    for code in (0, 1, 2, 130):
+        assert re.search(rf"^    {code} +\w", out, re.MULTILINE)
 
 
 def test_names_are_printed_in_any_encoding_and_without_an_output(folder: Path) -> None:

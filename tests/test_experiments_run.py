@@ -1,7 +1,10 @@
 """A run: resumed, killed, shared by processes; the command; every message."""
 
+import contextlib
 import json
 import os
+import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -23,7 +26,7 @@ from tnsum import NetworkError
 from tnsum.cli import command, main
 from tnsum.cli import reproduce as cli_reproduce
 from tnsum.datasets import ImageSet
-from tnsum.experiments import Settings, reproduce
+from tnsum.experiments import Settings, _folder, reproduce
 from tnsum.experiments._folder import RunFolder, as_json
 from tnsum.experiments._outcomes import outcome_from
 from tnsum.experiments._splits import Split
@@ -135,6 +138,77 @@ def test_a_second_start_does_only_what_is_left(whole: Path, tmp_path: Path) -> N
         run = reproduce(DATA, folder, SETTINGS)
     assert len(run.outcomes) == 12
     assert (folder / "results.json").read_bytes() == kept["results.json"]
+
+
+@pytest.mark.large
+def test_what_processes_share_does_not_fit_on_the_disk(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(NetworkError) as raised:
+            reproduce(DATA, tmp_path, SHORT, jobs=2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    pattern = rf"'{tmp_path}/\.tnsum-{os.getpid()}-\w+' cannot be written to: "
+    assert re.match(pattern, str(raised.value))
+    assert not list(tmp_path.glob(".tnsum-*"))
+    reproduce(DATA, tmp_path, SHORT)
+
+
+def test_what_processes_share_cannot_be_made(tmp_path: Path) -> None:
+    def full(**_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with patch.object(_folder, "TemporaryDirectory", full):
+        message = f"'{tmp_path}' cannot be written to: No space left on device"
+        check_message(lambda: reproduce(DATA, tmp_path, SHORT, jobs=2), NetworkError, message)
+
+
+ENDLESS = """
+import sys
+sys.path.insert(0, {tests!r})
+from experiment_data import small_images
+from tnsum.experiments import Settings, reproduce
+reproduce(small_images(n_views=12, size=8), {folder!r}, Settings(("tuned",), (0.5, 0.7), 500), jobs=2)
+"""
+
+
+def children(parent: int) -> list[int]:
+    """The processes that a process has started, on Linux."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The name, in brackets, may hold anything; then come the state and the parent.
+            state, number = path.read_text().rpartition(")")[2].split()[:2]
+            if int(number) == parent and state != "Z":
+                found.append(int(path.parent.name))
+    return found
+
+
+def is_running(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.large
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes cannot be seen here")
+def test_processes_end_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
+    script = ENDLESS.format(tests=str(TESTS), folder=str(tmp_path))
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+    try:
+        while process.poll() is None and len(list(tmp_path.glob("splits/*.json"))) < 4:
+            time.sleep(0.02)
+        started = children(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+    assert len(started) >= 2
+    end = time.monotonic() + 30
+    while any(map(is_running, started)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(is_running, started))
 
 
 @pytest.mark.large
@@ -312,12 +386,12 @@ ERRORS: list[tuple[Callable[[Path], Any], str]] = [
     ),
     (
         lambda folder: reproduce(DATA, with_directory(folder), SHORT),
-        "{folder}/results.csv cannot be written: it is no file but a directory or a device. Give the "
+        "'{folder}/results.csv' cannot be written: it is no file but a directory or a device. Give the "
         "name of a file.",
     ),
     (
         lambda folder: RunFolder(folder, {}).write("no/folder", "text"),
-        "{folder}/no/folder cannot be written: No such file or directory.",
+        "'{folder}/no/folder' cannot be written: No such file or directory",
     ),
     (
         lambda folder: reproduce(DATA, with_split(folder, dict.clear), SHORT),
@@ -371,6 +445,8 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a huge number": lambda v: _first(v).update(mistakes=[[10**30, 0]]),
     "an image twice": lambda v: _first(v).update(mistakes=[[0, 1], [0, 2]]),
     "too many of a class": lambda v: _first(v).update(mistakes=[[k, 1] for k in range(20)]),
+    "no lead": lambda v: _first(v).update(leads=_first(v)["leads"][1:]),
+    "an infinite lead": lambda v: _first(v)["leads"].__setitem__(0, float("inf")),
     "a triple": lambda v: _first(v).update(mistakes=[[1, 2, 3]]),
     "something more": lambda v: v.update(more=1),
     "no mapping": lambda v: v.update(methods=[1]),
@@ -475,7 +551,8 @@ def test_without_data_the_command_says_so_first(tnsum_command: Run, tmp_path: Pa
     assert len(steps) == 6
     assert steps[0].startswith("1 of 6: paper, 20 % trained on, split 0: SUM ")
     code, again, err = tnsum_command("--splits", "3", "--fractions", "0.2,0.8")
-    assert (code, again, err) == (0, out, "")
+    line = "All 6 splits are there already; only tables and figures are made anew.\n"
+    assert (code, again, err) == (0, out, line)
 
 
 def test_with_data_the_paper_stands_beside_it(tnsum_command: Run, tmp_path: Path) -> None:
@@ -553,13 +630,8 @@ def test_stopping_says_how_to_go_on(tnsum_command: Run, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(module, "outcome_of", stopped)
     code, _, err = tnsum_command("--splits", "1")
-    assert code == 1
-    assert err.split("\n") == [
-        "Finished splits are in reproduction; the same command goes on.",
-        "",
-        "Error: stopped.",
-        "",
-    ]
+    line = "Stopped. Finished splits are in reproduction; the same command goes on.\n"
+    assert (code, err) == (130, line)
 
 
 def test_a_bar_on_a_terminal(

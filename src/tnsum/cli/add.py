@@ -11,7 +11,7 @@ import click
 
 from tnsum.addition import add as add_networks
 from tnsum.cli._description import in_one_line
-from tnsum.cli._output import console
+from tnsum.cli._output import say
 from tnsum.network import Network
 from tnsum.storage import load, save
 from tnsum.topology import printable
@@ -87,4 +87,4 @@ def add(
     total = add_networks(*cast("list[Network]", terms), weights=weights)
     written = total.to_network() if explicit else total
     save(output, written)
-    console().print(f"{printable(output)}: {in_one_line(written)}")
+    say(f"{printable(output)}: {in_one_line(written)}")

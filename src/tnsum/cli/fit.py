@@ -9,7 +9,7 @@ import numpy as np
 
 from tnsum.cli._description import classifier_in_one_line, confusion_table, expectation
 from tnsum.cli._libraries import libraries_needed
-from tnsum.cli._output import console, print_table
+from tnsum.cli._output import print_table, say
 from tnsum.topology import listed_sizes, printable
 
 
@@ -38,7 +38,7 @@ Examples:
     default=5,
     show_default=True,
     type=click.IntRange(2, 1000),
-    help="The folds of cross-validation; fewer if a class has fewer images.",
+    help="The folds of cross-validation; fewer if a class has fewer images, or objects.",
 )
 @click.option(
     "--seed",
@@ -52,7 +52,8 @@ def fit(images: str, output: str, size: int, folds: int, seed: int) -> None:
 
     Factor fusion describes the images, a support vector machine tells them apart. Its kernel is chosen
     by cross-validation, which also says how accurate to expect it to be, and what it mistakes for what.
-    An older OUTPUT is replaced when the new one is complete.
+    If the folder of each class holds one folder for each object, that is how accurate on new objects. An
+    older OUTPUT is replaced when the new one is complete.
     """
     with libraries_needed("tnsum fit"):
         from tnsum.datasets import load_image_folder
@@ -63,16 +64,15 @@ def fit(images: str, output: str, size: int, folds: int, seed: int) -> None:
             f"The classifier must be kept outside of the images in {printable(images)}; {output!r} came."
         )
     check_writable(output)
-    out = console()
     data = load_image_folder(images, size)
     counts = {name: int(np.sum(data.labels == k)) for k, name in enumerate(data.classes)}
-    out.print(
-        f"{printable(images)}: {len(data)} images, brought to {size} x {size}, of {len(counts)} "
-        f"classes: {listed_sizes(counts)}"
+    say(
+        f"{printable(images)}: {len(data)} image{'s' * (len(data) > 1)}, brought to {size} x {size}, of "
+        f"{len(counts)} class{'es' * (len(counts) > 1)}: {listed_sizes(counts)}"
     )
     classifier = ImageClassifier(folds, seed, progress=True).fit(data)
     classifier.save(output)
-    out.print(f"\n{expectation(classifier)}\n")
+    say(f"\n{expectation(classifier)}\n")
     columns, rows, more = confusion_table(classifier)
     print_table(columns, rows, more)
-    out.print(f"\n{printable(output)}: {classifier_in_one_line(classifier)}")
+    say(f"\n{printable(output)}: {classifier_in_one_line(classifier)}")

@@ -23,8 +23,10 @@ from tnsum.cli._description import (
     mode_rows,
     node_rows,
 )
+from tnsum.cli._kinds import JSON, Kind, kind_of, told
 from tnsum.cli._libraries import libraries_needed
-from tnsum.cli._output import console, print_table, working
+from tnsum.cli._output import print_table, say, working
+from tnsum.cli._runs import run_file
 from tnsum.compression._accumulator import SumAccumulator
 from tnsum.errors import NetworkError
 from tnsum.measures import norm
@@ -37,15 +39,25 @@ _SHOWN = 40
 _MOST_NORMS = 1000
 
 
+def _no_folder(context: click.Context, argument: click.Parameter, file: str) -> str:
+    """The file, if it is none but a folder."""
+    if os.path.isdir(file):
+        results = os.path.join(file, "results.json")
+        name = f"name its {results!r}" if os.path.isfile(results) else "name a file in it"
+        raise click.BadParameter(f"{file!r} is a folder; {name}.")
+    return file
+
+
 @click.command(
     short_help="Show what a file holds.",
     epilog="""\b
 Examples:
   tnsum info sum.safetensors
   tnsum info sum.safetensors --json | jq .parameters
+  tnsum info reproduction/results.json
 """,
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(exists=True), callback=_no_folder)
 @click.option("--norm/--no-norm", "with_norm", default=True, help="Compute the norm (the default).")
 @click.option("--all", "show_all", is_flag=True, help=f"Show more than {_SHOWN} nodes and modes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -53,8 +65,14 @@ def info(file: str, with_norm: bool, show_all: bool, as_json: bool) -> None:
     """Show what FILE holds: nodes, modes, sizes, ranks, parameters, dtype, norm.
 
     Only the norm reads the data; the rest comes from the header. Of a classifier, what `tnsum fit` made,
-    it shows classes, kernel, expected accuracy and what is mistaken for what.
+    it shows classes, kernel, expected accuracy and what is mistaken for what; of the JSON files of
+    `tnsum reproduce`, what was run and how accurate it was.
     """
+    # What is no file, as a pipe, is refused below without being read.
+    kind = kind_of(file) if os.path.isfile(file) else None
+    if kind is not None:
+        _show_other(file, kind, as_json)
+        return
     if _holds_classifier(file):
         _show_classifier(file, as_json)
         return
@@ -63,26 +81,43 @@ def info(file: str, with_norm: bool, show_all: bool, as_json: bool) -> None:
     if as_json:
         if with_norm:
             values["norm"] = _norms(x)
-        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        say(json.dumps(values, indent=2, allow_nan=False))
         return
-    out = console()
-    out.print(f"{printable(file)}: {in_one_line(x)}, {_in_words(values['bytes'])} on disk")
+    say(f"{printable(file)}: {in_one_line(x)}, {_in_words(values['bytes'])} on disk")
     shown = None if show_all else _SHOWN
-    out.print()
+    say()
     nodes = node_rows(values)
     print_table(["node", "modes", "#parameters"], nodes[:shown], _left_out(nodes, shown))
-    out.print()
+    say()
     modes = mode_rows(values)
     print_table(["mode", "kind", "#size", "nodes"], modes[:shown], _left_out(modes, shown))
     if isinstance(x, NetworkSum):
-        out.print("\nSizes are those of the sum; the zeros between its blocks are not held.")
+        say("\nSizes are those of the sum; the zeros between its blocks are not held.")
     if isinstance(x, SumAccumulator):
-        out.print(f"\nRanks are the largest that compressing it may give. Its seed is {x.seed}.")
+        say(f"\nRanks are the largest that compressing it may give. Its seed is {x.seed}.")
     if with_norm:
-        out.print()
+        say()
         with working("computing the norm"):
             found = _norms_in_words(x)
-        out.print(found)
+        say(found)
+
+
+def _show_other(file: str, kind: Kind, as_json: bool) -> None:
+    """What is no safetensors file: one of a run, or nothing of ours."""
+    found = run_file(file) if kind.words == JSON else None
+    if found is None:
+        raise NetworkError(told(file, kind))
+    n_bytes = os.path.getsize(file)
+    if as_json:
+        values = {"file": file, "bytes": n_bytes, "kind": found.kind, **found.contents.values}
+        say(json.dumps(values, indent=2, allow_nan=False))
+        return
+    say(f"{printable(file)}: {found.kind} of `tnsum reproduce`, {_in_words(n_bytes)} on disk")
+    for line in found.contents.lines:
+        say(printable(line))
+    for table in found.contents.tables:
+        say(f"\n{printable(table.title)}".rstrip())
+        print_table(table.columns, table.rows)
 
 
 def _holds_classifier(file: str) -> bool:
@@ -99,11 +134,10 @@ def _show_classifier(file: str, as_json: bool) -> None:
     x, n_bytes = load_classifier(file), os.path.getsize(file)
     if as_json:
         values = {"file": file, "bytes": n_bytes, **classifier_as_values(x)}
-        click.echo(json.dumps(values, indent=2, allow_nan=False))
+        say(json.dumps(values, indent=2, allow_nan=False))
         return
-    out = console()
-    out.print(f"{printable(file)}: {classifier_in_one_line(x)}, {_in_words(n_bytes)} on disk")
-    out.print(f"\n{expectation(x)}\n")
+    say(f"{printable(file)}: {classifier_in_one_line(x)}, {_in_words(n_bytes)} on disk")
+    say(f"\n{expectation(x)}\n")
     columns, rows, more = confusion_table(x)
     print_table(columns, rows, more)
 

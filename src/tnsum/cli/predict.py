@@ -14,8 +14,9 @@ import numpy as np
 
 from tnsum._replacing import replacing
 from tnsum.cli._libraries import libraries_needed
-from tnsum.cli._output import console, print_table
+from tnsum.cli._output import print_table, say
 from tnsum.errors import NetworkError
+from tnsum.storage import faults_named
 from tnsum.topology import printable
 
 if TYPE_CHECKING:
@@ -75,8 +76,10 @@ def predict(model: str, images: tuple[str, ...], top: int, csv_file: str | None)
     ]
     accuracy = _accuracy_in_words(images, names, classifier, best[:, 0])
     _show(rows, best.shape[1], csv_file)
-    if accuracy:
-        click.echo(accuracy if csv_file else f"\n{accuracy}", err=csv_file == "-")
+    if accuracy and csv_file == "-":
+        click.echo(accuracy, err=True)
+    elif accuracy:
+        say(accuracy if csv_file else f"\n{accuracy}")
 
 
 def _size_of(classifier: ImageClassifier, model: str) -> int:
@@ -108,11 +111,11 @@ def _show(rows: Sequence[Sequence[str]], n_shown: int, csv_file: str | None) -> 
     if csv_file == "-":
         is_shown = sys.stdout.isatty()
         written = [[printable(cell) for cell in row] for row in rows] if is_shown else rows
-        click.echo(_as_csv(header, written), nl=False)
+        say(_as_csv(header, written), end="")
         return
-    with replacing(csv_file) as file:
+    with faults_named(csv_file, "saved"), replacing(csv_file) as file:
         file.write(_as_csv(header, rows).encode("utf-8"))
-    console().print(f"{printable(csv_file)}: {len(rows)} images")
+    say(f"{printable(csv_file)}: {len(rows)} images")
 
 
 def _as_csv(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING
 
 import click
 
 from tnsum.cli._libraries import libraries_needed
-from tnsum.cli._output import console, print_table
+from tnsum.cli._output import Stopped, print_table, say
+from tnsum.cli._runs import accuracy
 from tnsum.topology import printable
 
 if TYPE_CHECKING:
@@ -98,15 +100,15 @@ def reproduce(
         from tnsum import experiments
     names = ("paper", "tuned", "objects") if protocol == "all" else (protocol,)
     settings = experiments.Settings(names, fractions, splits, seed)
-    echo = console().print
-    echo(f"Data: {'ETH-80, ' + printable(data) if data else _MADE}")
+    say(f"Data: {'ETH-80, ' + printable(data) if data else _MADE}")
     try:
         run = experiments.reproduce(data, out, settings, jobs, progress=True)
     except KeyboardInterrupt:
-        click.echo(f"Finished splits are in {printable(out)}; the same command goes on.", err=True)
-        raise
+        raise Stopped(
+            f"Stopped. Finished splits are in {printable(out)}; the same command goes on."
+        ) from None
     _print_outcome(run)
-    echo(f"\nReport: {printable(os.path.join(out, 'report.html'))}")
+    say(f"\nReport: {printable(os.path.join(out, 'report.html'))}")
 
 
 _MADE = "no --data was given, so objects made by a program (make_objects), not ETH-80"
@@ -115,23 +117,22 @@ _MADE = "no --data was given, so objects made by a program (make_objects), not E
 def _print_outcome(run: Reproduction) -> None:
     from tnsum.experiments._report import claims_of, tuning_claims
 
-    out = console()
     for name in run.settings.protocols:
         points = run.points(name)
-        out.print(f"\n{name}: accuracy in per cent, mean ± standard deviation")
+        say(f"\n{name}: accuracy in per cent, mean ± standard deviation")
         columns = ["trained on", *(f"#{method}" for method in points[0].methods)]
         print_table(columns, (_row(point) for point in points))
         for sentence in claims_of(run, name):
-            out.print(printable(sentence))
+            say(printable(sentence))
     if sentences := tuning_claims(run):
-        out.print()
+        say()
         for sentence in sentences:
-            out.print(sentence)
+            say(sentence)
 
 
 def _row(point: Point) -> list[str]:
     found = [point.accuracy(method) for method in point.methods]
-    cells = (
-        f"{one.mean:.1f}" + (f" ± {one.std:.1f}" if one.std == one.std else "") for one in found
-    )
-    return [point.title, *cells]
+    return [
+        point.title,
+        *(accuracy(one.mean, None if math.isnan(one.std) else one.std) for one in found),
+    ]
