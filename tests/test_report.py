@@ -1,6 +1,7 @@
 """The report: one whole page that asks for nothing, harmless whatever the names are; the figures."""
 
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -235,9 +236,15 @@ def test_inline_figures_take_the_colour_of_the_page() -> None:
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-MEASURE = """<script>addEventListener("load", () => { document.title = JSON.stringify({
- wide: document.documentElement.scrollWidth, asked: performance.getEntriesByType("resource")
- .map(e => e.name).filter(n => !n.startsWith("data:")) }) })</script></head>"""
+MEASURE = """<script>addEventListener("load", () => parent.postMessage(JSON.stringify({
+ wide: document.documentElement.scrollWidth,
+ scrolled: [...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth).length,
+ asked: performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:"))
+}), "*"))</script></head>"""
+# Headless windows are no narrower than some 500 pixels in some versions; a frame is as wide as asked.
+TELEPHONE = """<!doctype html><script>
+addEventListener("message", e => { document.title = e.data })</script>
+<iframe src="measured.html" style="width: 390px; height: 800px; border: 0"></iframe>"""
 
 
 @pytest.mark.large
@@ -245,18 +252,18 @@ MEASURE = """<script>addEventListener("load", () => { document.title = JSON.stri
 def test_a_browser_shows_it_on_a_telephone_without_a_word(page: str, tmp_path: Path) -> None:
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=390,844"]
     options += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"]
-    own, measured = tmp_path / "report.html", tmp_path / "measured.html"
+    own, measured, framed = (tmp_path / f"{name}.html" for name in ("own", "measured", "framed"))
     own.write_text(page)
     # The measuring needs a script, which the page itself forbids.
     open_page = re.sub(r"<meta http-equiv=[^>]*>", "", page).replace("</head>", MEASURE)
     measured.write_text(open_page)
+    framed.write_text(TELEPHONE)
     command = [str(CHROMIUM), *options, f"--user-data-dir={tmp_path / 'profile'}"]
     done = subprocess.run([*command, own.as_uri()], capture_output=True, text=True, timeout=60)
     assert "CONSOLE" not in done.stderr
-    done = subprocess.run([*command, measured.as_uri()], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*command, framed.as_uri()], capture_output=True, text=True, timeout=60)
     title = re.search(r"<title>(.*?)</title>", done.stdout)
     assert title is not None
-    assert re.fullmatch(r'\{"wide":(\d+),"asked":\[\]\}', title[1])
-    # Headless windows are no narrower than some 500 pixels in some versions.
-    width = int(re.sub(r"\D", "", title[1].split(",")[0]))
-    assert width <= 500
+    found = json.loads(title[1])
+    assert found.pop("wide") <= 390
+    assert found == {"scrolled": 0, "asked": []}

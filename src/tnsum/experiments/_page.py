@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Iterable, Sequence
 
 from tnsum.topology import printable
@@ -31,7 +32,8 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 caption { text-align: left; padding-bottom: .5rem; max-width: 46rem }
 th, td { padding: .3rem .75rem .3rem 0; text-align: right; border-bottom: 1px solid var(--line);
   overflow-wrap: normal }
-th:first-child, td:first-child { text-align: left } th { font-weight: 600; vertical-align: bottom }
+th:first-child, td:first-child { text-align: left } th { font-weight: 600 }
+thead th { vertical-align: bottom } tbody th, td { vertical-align: baseline }
 td small { color: var(--quiet); white-space: nowrap } td b, td span { white-space: nowrap }
 .figures { display: grid; gap: 1.5rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 22rem), 1fr)) }
@@ -42,8 +44,13 @@ figure svg { display: block; width: 100%; height: auto; max-width: 32rem }
 .images figcaption { font-size: .75rem; line-height: 1.35 }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem } dt { color: var(--quiet) }
 dd { margin: 0; min-width: 0 }
-@media (max-width: 30rem) { table { font-size: .8125rem } th, td { padding-right: .45rem } }
+@media (max-width: 30rem) { table { font-size: .75rem } th, td { padding-right: .4rem }
+  td small { display: block } }
 """
+
+
+# Where a name of several words in one may be divided.
+_JOINT = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def escaped(text: str) -> str:
@@ -51,10 +58,18 @@ def escaped(text: str) -> str:
     return html.escape(printable(text.encode("utf-8", "backslashreplace").decode("utf-8")))
 
 
+def prose(text: str) -> str:
+    """The same for sentences, in which a number and its % stay in one line."""
+    return escaped(text).replace(" %", "&nbsp;%")
+
+
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are HTML already; the first of a row is its head."""
+    """A table whose cells are HTML already; the first of a row is its head.
+
+    Where a column is narrow, names of several words in one, as FactorFusion, are hyphenated.
+    """
     lines = [f'<div class="scroll"><table><caption>{caption}</caption>', "<thead><tr>"]
-    lines += [f'<th scope="col">{cell}</th>' for cell in head]
+    lines += [f'<th scope="col">{_JOINT.sub("&shy;", cell)}</th>' for cell in head]
     lines.append("</tr></thead><tbody>")
     for first, *others in rows:
         cells = "".join(f"<td>{cell}</td>" for cell in others)
@@ -64,9 +79,7 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> s
 
 def items(sentences: Iterable[str]) -> str:
     """Sentences as a list."""
-    return "\n".join(
-        ["<ul>", *(f"<li>{escaped(sentence)}</li>" for sentence in sentences), "</ul>"]
-    )
+    return "\n".join(["<ul>", *(f"<li>{prose(sentence)}</li>" for sentence in sentences), "</ul>"])
 
 
 def figure(svg: str, caption: str) -> str:

@@ -189,7 +189,7 @@ def _accuracy_table(points: list[Point], beside_paper: bool) -> str:
         if with_paper:
             is_same = point.fraction == paper["training_fraction"]
             found.append(f"{paper['accuracy']:.1f}" if is_same else "")
-        rows.append([point.title, *found])
+        rows.append([html.prose(point.title), *found])
     n_splits = len(points[0].outcomes)
     spread = "" if n_splits == 1 else f" ± standard deviation of {n_splits} splits"
     head = ["trained on", *points[0].methods, *(["paper, SUM"] if with_paper else [])]
@@ -199,7 +199,8 @@ def _accuracy_table(points: list[Point], beside_paper: bool) -> str:
 def _difference_table(points: list[Point]) -> str:
     pairs = pairs_of(points)
     rows = [
-        [point.title, *(_difference(point.difference(a, b)) for a, b in pairs)] for point in points
+        [html.prose(point.title), *(_difference(point.difference(a, b)) for a, b in pairs)]
+        for point in points
     ]
     head = ["trained on", *(f"{a} less {b}" for a, b in pairs)]
     error = "" if len(points[0].outcomes) == 1 else " ± standard error; bold where firm"
@@ -219,7 +220,7 @@ def _difference(found: Summary) -> str:
 
 def _mistaken_images(point: Point, method: str, run: Reproduction) -> list[str]:
     mistaken = point.mistaken(method)
-    parts = [f"<h3>Images that {method} mistook, {_at(point)}</h3>"]
+    parts = [f"<h3>{html.prose(f'Images that {method} mistook, {_at(point)}')}</h3>"]
     if not mistaken:
         return [*parts, "<p>None.</p>"]
     shown = list(mistaken.items())[:_SHOWN_IMAGES]
