@@ -327,8 +327,8 @@ ERRORS: list[tuple[Callable[[Path], Any], str]] = [
     (lambda _: Settings(n_splits=True), "n_splits must be an integer of at least 1; True came."),
     (lambda _: Settings(n_splits=10**6), "n_splits must be at most 10000; 1000000 came."),
     (lambda _: Settings(seed=-1), "seed must be an integer of at least 0; -1 came."),
-    (run(jobs=0), "jobs must be a positive integer; 0 came."),
-    (run(jobs=2.0), "jobs must be a positive integer; 2.0 came."),
+    (run(jobs=0), "jobs must be an integer of at least 1; 0 came."),
+    (run(jobs=2.0), "jobs must be an integer of at least 1; 2.0 came."),
     (run(data=ONE), "Images must be of two or more classes; they are of 1."),
     (
         run(data=replace(DATA, images=DATA.images[..., :1])),

@@ -540,7 +540,7 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: fitted.transform(np.ones((2, 3, 4, 2))), NetworkError,
      "Samples must have the shape (4, 3, 2) of those that were fitted; (3, 4, 2) came."),
     (lambda: OrientedGradients(0).fit(X3), NetworkError,
-     "n_orientations must be a positive integer; 0 came."),
+     "n_orientations must be an integer of at least 1; 0 came."),
     (lambda: Mirrored(TuckerFusion(2)).fit(X3).transform(X1), NetworkError,
      "axis must be one of the axes 1 to 1 of samples of shape (4,); 2 came. Images must come as "
      "tensors, not as rows."),

@@ -10,6 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
+from tnsum._checks import checked_integer
 from tnsum.datasets import ImageSet, load_eth80, make_objects
 from tnsum.errors import NetworkError
 from tnsum.experiments._folder import RunFolder, as_json
@@ -71,8 +72,7 @@ def reproduce(
     ('SUM', 'TKD-CONCAT', 'SVM on pixels')
     """
     settings = settings or Settings()
-    if not isinstance(jobs, int) or isinstance(jobs, bool) or jobs < 1:
-        raise NetworkError(f"jobs must be a positive integer; {jobs!r} came.")
+    jobs = checked_integer("jobs", jobs, 1)
     is_eth80 = not (data is None or isinstance(data, ImageSet))
     if data is None:
         data = make_objects()

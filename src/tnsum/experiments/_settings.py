@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tnsum._checks import checked_integer
 from tnsum.errors import NetworkError
 from tnsum.experiments._protocols import PROTOCOLS
 from tnsum.topology import listed
@@ -53,7 +54,7 @@ class Settings:
         object.__setattr__(self, "protocols", _checked_protocols(self.protocols))
         object.__setattr__(self, "fractions", _checked_fractions(self.fractions))
         for name, least in (("n_splits", 1), ("seed", 0)):
-            _check_integer(name, getattr(self, name), least)
+            object.__setattr__(self, name, checked_integer(name, getattr(self, name), least))
         if self.n_splits > _MOST_SPLITS:
             raise NetworkError(f"n_splits must be at most {_MOST_SPLITS}; {self.n_splits} came.")
 
@@ -85,8 +86,3 @@ def _checked_fractions(fractions: Sequence[float]) -> tuple[float, ...]:
             f"fractions must be different numbers between 0 and 1, as 0.8 for 80 %; {wanted!r} came."
         )
     return tuple(sorted(float(f) for f in wanted))
-
-
-def _check_integer(name: str, n: Any, least: int) -> None:
-    if not isinstance(n, int) or isinstance(n, bool) or n < least:
-        raise NetworkError(f"{name} must be an integer of at least {least}; {n!r} came.")

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tnsum.errors import NetworkError
+from tnsum._checks import checked_integer
 from tnsum.fusion._samples import Matrix, SampleEstimator, blocks_of
 
 
@@ -60,9 +60,7 @@ class OrientedGradients(SampleEstimator):
         ValueError
             scikit-learn says what is wrong with `X`.
         """
-        n = self.n_orientations
-        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-            raise NetworkError(f"n_orientations must be a positive integer; {n!r} came.")
+        checked_integer("n_orientations", self.n_orientations, 1)
         with self._whole():
             self._accepted(X, reset=True)
         return self
