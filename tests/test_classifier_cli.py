@@ -325,7 +325,9 @@ FAILURE = {
     "no folder for the output": (["fit", "train", "-o", "no/z"],
                                  "'no/z' cannot be saved: No such file or directory\n"),
     "a model that was cut": (["predict", "cut", "new"], "'cut' cannot be loaded: its header asks for "),
-    "info of text": (["info", "text"], "'text' must be a file that tnsum wrote; it seems to be text.\n"),
+    "info of text": (["info", "text"],
+                     "'text' must hold networks, a classifier or results of a run; it seems to be "
+                     "text.\n"),
     "info of one that was cut": (["info", "cut"], "'cut' cannot be loaded: its header asks for "),
     "no model": (["predict", "text", "new"], "'text' cannot be loaded: its header would have "),
     "an empty folder to predict": (["predict", "model", "empty"],

@@ -215,7 +215,7 @@ KINDS: dict[str, tuple[Callable[[], bytes], str]] = {
     "gzip": (lambda: gzip.compress(b"text"), "seems to be a gzip archive."),
     "JSON": (lambda: b' {"a": [1, 2]}', "seems to be JSON."),
     "a list": (lambda: b"[1]", "seems to be JSON."),
-    "a page": (lambda: b"<!DOCTYPE html>\n<p>", "seems to be a page for a browser."),
+    "a page": (lambda: b"<!DOCTYPE html>\n<p>", "seems to be a page for a browser. Open it in one."),
     "SVG": (lambda: b'<?xml version="1.0"?><svg/>', "seems to be an SVG image."),
     "text": (lambda: ("\u6838 " * 400).encode(), "seems to be text."),
     "a table": (lambda: b"image,class\r\na.png,cow\r\n", "seems to be text."),
@@ -226,7 +226,7 @@ KINDS: dict[str, tuple[Callable[[], bytes], str]] = {
 def test_info_says_what_another_file_seems_to_be(case: str, run: Run) -> None:
     content, told = KINDS[case]
     Path("some").write_bytes(content())
-    line = f"Error: 'some' must be a file that tnsum wrote; it {told}\n"
+    line = f"Error: 'some' must hold networks, a classifier or results of a run; it {told}\n"
     assert run("info", "some") == (1, "", line)
 
 
@@ -338,7 +338,7 @@ MISUSE = {
 FAILURE = {
     "no network": (
         ["info", "text.txt"],
-        "'text.txt' must be a file that tnsum wrote; it seems to be text.",
+        "'text.txt' must hold networks, a classifier or results of a run; it seems to be text.",
     ),
     "another topology": (
         ["add", "x.safetensors", "chain.safetensors", "-o", "z"],

@@ -159,6 +159,7 @@ def test_what_was_changed_is_refused(
         assert info(str(path), *more) == (1, "", f"Error: {line}\n")
 
 
+OTHER = "must hold networks, a classifier or results of a run; it seems to be JSON."
 TEXTS = {
     '{"a": 1': "cannot be loaded: it is not valid JSON (",
     '{"a": 1, "a": 2}': "cannot be loaded: it names 'a' twice",
@@ -166,9 +167,9 @@ TEXTS = {
     "[" * 10**5: "cannot be loaded: it is not valid JSON (too deep)",
     '{"a": {}}  ' + " " * 2**24: "cannot be loaded: it has more than 16777216 bytes",
     '{"a": {"b": 1e999}}': f"must hold the times of a run as {WRITTEN}",
-    "{}": "must be a file that tnsum wrote; it seems to be JSON.",
-    '{"a": {"b": "1"}}': "must be a file that tnsum wrote; it seems to be JSON.",
-    '{"format": 2, "data": 3}': "must be a file that tnsum wrote; it seems to be JSON.",
+    "{}": OTHER,
+    '{"a": {"b": "1"}}': OTHER,
+    '{"format": 2, "data": 3}': OTHER,
 }
 
 

@@ -19,7 +19,7 @@ import tnsum.experiments._reproduce as module
 from experiment_data import small_images
 from tnsum.experiments import Reproduction, Settings, reproduce
 from tnsum.experiments._figures import as_inline, as_png, as_svg, confusion_figure
-from tnsum.experiments._report import Picture, figures_of, report
+from tnsum.experiments._report import Picture, _taken, figures_of, report
 
 SETTINGS = Settings(("paper", "tuned", "objects"), (0.2, 0.8), n_splits=3)
 HOSTILE = '<script>alert("x")</script>\x1b[31m\udcff'
@@ -172,9 +172,13 @@ def test_it_is_said_how_mistaken_images_are_chosen(run: Reproduction, page: str)
     ) in Page(page).text
     alone = replace(run, outcomes=tuple(one for one in run.outcomes if one.split.number == 0))
     text = Page(report(alone, [], {})).text
-    mistaken = run.outcomes[-1].methods["FactorFusion"].mistakes
+    mistaken = alone.outcomes[-1].methods["FactorFusion"].mistakes
     assert mistaken
     assert f"images were mistaken; all of them, {order}" in text
+    image, label = mistaken[0]
+    assert f"{run.data.names[image]}: taken for {run.data.classes[label]}" in text
+    assert " of 1 times" not in text
+    assert _taken({2: 1, 0: 2}, 4, ("cow", "dog", "cat")) == "cow 2, cat 1 of 4 times"
 
 
 def test_the_paper_stands_only_beside_eth80(run: Reproduction) -> None:

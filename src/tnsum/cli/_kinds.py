@@ -69,7 +69,7 @@ def _text(head: bytes) -> Kind | None:
     if text.startswith(("{", "[")):
         return Kind(JSON)
     if text.startswith(("<!doctype html", "<html")):
-        return Kind("a page for a browser")
+        return Kind("a page for a browser", "Open it in one")
     return Kind("an SVG image" if "<svg" in text else "text")
 
 
@@ -77,7 +77,7 @@ _SPACES = dict.fromkeys(map(ord, "\t\r\n\f\ufeff"))
 
 
 def told(file: str, kind: Kind) -> str:
-    """That a file is none of tnsum's, and what it is instead."""
+    """That a file holds nothing to be described, and what it is instead."""
     advice = f" {kind.advice.format(file=os.path.basename(file))}." if kind.advice else ""
-    verb = "is" if kind.words == _EMPTY else "seems to be"
-    return f"{file!r} must be a file that tnsum wrote; it {verb} {kind.words}.{advice}"
+    is_what = f"{'is' if kind.words == _EMPTY else 'seems to be'} {kind.words}"
+    return f"{file!r} must hold networks, a classifier or results of a run; it {is_what}.{advice}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -229,10 +229,17 @@ def _mistaken_images(point: Point, method: str, run: Reproduction) -> list[str]:
     tested = run.times_tested(point)
     for image, counts in shown:
         name = html.escaped(run.data.names[image])
-        taken = ", ".join(f"{run.data.classes[label]} {n}" for label, n in sorted(counts.items()))
-        words = html.escaped(f"taken for {taken} of {tested[image]} times")
+        words = html.escaped(f"taken for {_taken(counts, int(tested[image]), run.data.classes)}")
         parts.append(html.image(_thumbnail(run.data.images[image]), name, f"{name}: {words}"))
     return [*parts, "</div>"]
+
+
+def _taken(counts: Mapping[int, int], n_tested: int, classes: Sequence[str]) -> str:
+    """The classes that an image was taken for, and how often if it was tested several times."""
+    if n_tested == 1:
+        return ", ".join(classes[label] for label in counts)
+    often = ", ".join(f"{classes[label]} {n}" for label, n in sorted(counts.items()))
+    return f"{often} of {n_tested} times"
 
 
 def _how_chosen(point: Point, n_mistaken: int, n_shown: int) -> str:
