@@ -187,7 +187,8 @@ def test_images_of_an_object_are_held_back_together() -> None:
     # Seen before, an object is known by its pattern; a new one can only be guessed.
     assert by_image.accuracy > 0.95
     assert abs(by_object.accuracy - 0.5) < 3 * by_object.standard_error
-    assert by_object.standard_error > 2 * by_image.standard_error
+    # All views of an object are guessed alike: these are as many trials as objects.
+    assert by_object.standard_error > 0.08
     labels = np.array([name == "tails" for name in names]).astype(int)
     expected = written_out(images, labels, 5, 0, objects)
     assert (by_object.gamma, by_object.C) == (expected.gamma, expected.C)

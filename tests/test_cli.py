@@ -230,16 +230,16 @@ def test_info_says_what_another_file_seems_to_be(case: str, run: Run) -> None:
     assert run("info", "some") == (1, "", line)
 
 
-@pytest.mark.parametrize(
-    "start",
-    [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff\xe0\x00\x00\x00\x00", b"BM\x00\x00\x00\x00\x00\x00"],
-)
+@pytest.mark.parametrize("start", [b"\x1f\x8b", b"\xff\xd8\xff"])
 def test_info_takes_no_safetensors_file_for_another(start: bytes, run: Run) -> None:
-    """Its first bytes are a number, which may be that of another format."""
-    Path("some").write_bytes(start + b'{"a": 1}' + bytes(64))
-    _, _, err = run("info", "some")
-    is_possible = int.from_bytes(start, "little") <= 2**24
-    assert err.startswith("Error: 'some' cannot be loaded: its header") == is_possible
+    """Its first bytes are the length of its header, which may look like another format."""
+    Path("some").write_bytes(start.ljust(8, b"\0") + b'{"a": 1}')
+    assert run("info", "some")[2].startswith(
+        "Error: 'some' cannot be loaded: its header should have "
+    )
+    # A header of that length would be absurd.
+    Path("some").write_bytes(start.ljust(8, b"\1") + b'{"a": 1}')
+    assert " it seems to be a" in run("info", "some")[2]
 
 
 def test_info_of_unknown_bytes_and_of_what_was_cut(run: Run) -> None:
@@ -437,7 +437,7 @@ def test_the_program_survives_a_reader_that_goes(folder: Path) -> None:
     command = f"{PROGRAM[0]} info long.safetensors --all --no-norm | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("long.safetensors: network of order 3000")
-    assert "Traceback" not in done.stderr
+    assert done.stderr == ""
 
 
 FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
