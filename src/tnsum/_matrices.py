@@ -20,7 +20,9 @@ def adjoint(xp: Namespace, matrix: Array) -> Array:
 def length(xp: Namespace, array: Array) -> float:
     """The Euclidean norm of an array whose entries are neither huge nor tiny."""
     if library(xp) == "numpy":
-        return math.sqrt(np.vdot(array, array).real)
+        # As it lies in memory: what is not contiguous would be copied.
+        flat = array.ravel(order="K")
+        return math.sqrt(np.vdot(flat, flat).real)
     return float(xp.linalg.vector_norm(array))
 
 

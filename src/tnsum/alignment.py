@@ -83,7 +83,12 @@ def stack_of(networks: Sequence[Network]) -> NetworkStack:
     arrays, held = {}, [network.arrays for network in networks]
     for name in topology.nodes:
         several = [each[name] for each in held]
-        arrays[name] = xp.stack(several) if len(several) > 1 else several[0][None, ...]
+        shape = several[0].shape
+        if len(several) == 1 or not shape:
+            arrays[name] = xp.stack(several) if len(several) > 1 else several[0][None, ...]
+        else:
+            # Several times as fast as `stack`, which makes a view of each.
+            arrays[name] = xp.reshape(xp.concat(several), (len(several), *shape))
     return NetworkStack._unchecked(topology, arrays)
 
 

@@ -52,6 +52,8 @@ class Orthogonal:
         An estimate of the part of the sum that the bases do not hold, relative to its norm.
     alone : float or None
         The norms of all summands added, in the scale of `core`, where that is known.
+    about : float or None
+        The norms of all summands in quadrature, in the scale of `core`, as a sketch sees them.
     """
 
     bases: list[Basis]
@@ -59,6 +61,7 @@ class Orthogonal:
     exponent: float
     lost: float = 0.0
     alone: float | None = None
+    about: float | None = None
 
 
 def factors_at(
@@ -105,6 +108,19 @@ def added(factors: Sequence[Factor]) -> tuple[Array, float | None]:
     each = [factor.whole() for factor in factors]
     alone = sum(float(xp.sum(xp.linalg.vector_norm(one, axis=(1, 2)))) for one in each)
     return xp.reshape(total_of([xp.sum(one, axis=0) for one in each]), rows), alone
+
+
+# Branches with no more rows than that are kept as they are, in the unit vectors.
+FEW_ROWS = 32
+
+
+def are_kept(tree: Sequence[Branch], group: Group) -> list[bool]:
+    """Which branches surely have few rows."""
+    rows: list[int] = []
+    for branch, array in zip(tree, group, strict=True):
+        below = math.prod(rows[c] for c in branch.children)
+        rows.append(min(below * int(array.shape[-2]), FEW_ROWS + 1))
+    return [n <= FEW_ROWS for n in rows]
 
 
 def unit_vectors(factors: Sequence[Factor]) -> tuple[Basis, list[Array]]:

@@ -45,7 +45,7 @@ class Chain:
         For each branch but the root, and each group.
     taken : list of float
         The power of two that was taken out at each of them; they go on with what is left.
-    core, exponent, lost, alone
+    core, exponent, lost, alone, about
         As for `Orthogonal`.
     """
 
@@ -56,6 +56,7 @@ class Chain:
     exponent: float
     lost: float = 0.0
     alone: float | None = None
+    about: float | None = None
 
 
 def is_path(tree: Sequence[Branch]) -> bool:
@@ -99,7 +100,8 @@ def chain_of(xp: Namespace, x: Orthogonal) -> Chain:
         group.append(xp.reshape(array, (1, *basis.rows, basis.size)))
     group.append(x.core[None, ..., None])
     taken = [0.0] * len(units)
-    return Chain([group], [[unit] for unit in units], taken, x.core, x.exponent, x.lost, x.alone)
+    triangles = [[unit] for unit in units]
+    return Chain([group], triangles, taken, x.core, x.exponent, x.lost, x.alone, x.about)
 
 
 def truncated_chain(

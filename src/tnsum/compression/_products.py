@@ -29,7 +29,7 @@ from tnsum.compression._branches import moved
 from tnsum.contraction import piece_size
 
 # The working arrays of a piece are several, and used again at once: they are to be in the inner cache.
-_PART_OF_A_PIECE = 8
+_PART_OF_A_PIECE = 4
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import (
+    FEW_ROWS,
     Basis,
     Orthogonal,
     added,
@@ -40,8 +41,6 @@ _SPARE = 0.3
 _SPARE_COLUMNS = 8
 # What is lost of the sum to rounding, in units of machine precision.
 _NOISE = 16.0
-# Fewer rows than that are kept as they are.
-_FEW_ROWS = 32
 
 
 def sketched_bases(
@@ -71,7 +70,7 @@ def sketched_bases(
     lost, exponent = 0.0, 0.0
     for v in range(len(tree) - 1):
         factors = factors_at(xp, tree, groups, reduced, v)
-        if math.prod(factors[0].rows) <= _FEW_ROWS:
+        if math.prod(factors[0].rows) <= FEW_ROWS:
             basis, columns = unit_vectors(factors)
         else:
             matrix, loss = sketch.basis(factors, v)
@@ -86,7 +85,8 @@ def sketched_bases(
         exponent += taken
         step()
     core, _ = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
-    return Orthogonal(bases, core, exponent, math.sqrt(lost))
+    about = sketch.cancellation * float(xp.linalg.vector_norm(core))
+    return Orthogonal(bases, core, exponent, math.sqrt(lost), None, about)
 
 
 class _Sketch:
@@ -106,7 +106,8 @@ class _Sketch:
         self.width = self._rounded_up(width)
         self._outside = tests.outside(n_tests + self.width)
         # What is below the noise of the sum is not found by looking longer.
-        noise = precision * max(1.0, tests.cancellation(self._outside[0]))
+        self.cancellation = tests.cancellation(self._outside)
+        noise = precision * max(1.0, self.cancellation)
         self._wanted, self._noise = enough, max(enough, _NOISE * noise)
         self._enough = self._noise if enough or most == math.inf else 0.0
 

@@ -22,6 +22,7 @@ import numpy as np
 from tnsum._arrays import device_of
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
+from tnsum.compression._bases import are_kept
 from tnsum.compression._branches import Branch, Group, moved
 from tnsum.compression._products import pieces_of
 
@@ -45,47 +46,58 @@ class TestTensors:
         self.block = block_of(tree)
         self._generator = np.random.default_rng(seed)
         self._has_siblings = below_siblings(tree)
+        is_large = [not is_kept for is_kept in are_kept(tree, groups[0])[:-1]]
+        self._is_wanted = is_large if any(is_large) else [True] * len(is_large)
+        self._first = self._is_wanted.index(True)
 
     def outside(self, width: int, start: int = 0) -> list[list[Array]]:
-        """O_v for each branch from number `start` on and each group, of shape (m, rank up, width)."""
+        """O_v for each branch from number `start` on and each group, of shape (m, rank up, width).
+
+        Branches that are kept as they are have none, unless all are.
+        """
         xp, tree, groups = self._xp, self._tree, self._groups
         tests = [self._drawn(v, width) for v in range(len(tree))]
-        inside: list[list[Array]] = []
-        for v, branch in enumerate(tree):
-            below = [inside[c] for c in branch.children]
-            seen = range(len(groups)) if self._has_siblings[v] else ()
-            inside.append(
-                [inside_of(xp, groups[g][v], [b[g] for b in below], tests[v]) for g in seen]
-            )
+        inside = self._inside(tests, self._has_siblings)
         found: list[list[Array]] = [[] for _ in tree]
         for v in range(len(tree) - 1, -1, -1):
             children = tree[v].children
-            if not children or max(children) < start:
+            wanted = [k for k, c in enumerate(children) if c >= start and self._is_wanted[c]]
+            if not wanted:
                 continue
             columns = []
             for g, group in enumerate(groups):
                 above = found[v][g] if v < len(tree) - 1 else None
                 siblings = [inside[c][g] if inside[c] else None for c in children]
-                columns.append(outside_of(xp, group[v], above, siblings, tests[v]))
-            for k, child in enumerate(children):
+                columns.append(outside_of(xp, group[v], above, siblings, tests[v], wanted))
+            for k, each in zip(wanted, zip(*columns, strict=True), strict=True):
                 # Only ratios matter: one power of two for all summands is left out.
-                found[child] = rescaled_together(xp, [each[k] for each in columns])[0]
+                found[children[k]] = rescaled_together(xp, list(each))[0]
         return found
 
-    def cancellation(self, outside: Sequence[Array]) -> float:
-        """The norms of all summands in quadrature, relative to that of the sum.
-
-        `outside` is O of leaf 0.
-        """
-        xp = self._xp
-        tests = self._drawn(0, outside[0].shape[-1])
-        seen = [
-            xp.sum(inside_of(xp, group[0], [], tests) * columns, axis=1)
-            for group, columns in zip(self._groups, outside, strict=True)
-        ]
+    def cancellation(self, outside: Sequence[Sequence[Array]]) -> float:
+        """The norms of all summands in quadrature, relative to that of the sum, about."""
+        xp, v = self._xp, self._first
+        is_seen = [u == v for u in range(len(self._tree))]
+        for u in range(v, -1, -1):
+            for child in self._tree[u].children:
+                is_seen[child] = is_seen[child] or is_seen[u]
+        width = outside[v][0].shape[-1]
+        tests = [self._drawn(u, width) if is_seen[u] else None for u in range(v + 1)]
+        inside = self._inside(tests, is_seen)
+        seen = [xp.sum(i * o, axis=1) for i, o in zip(inside[v], outside[v], strict=True)]
         total = float(xp.linalg.vector_norm(sum(xp.sum(part, axis=0) for part in seen)))
         alone = math.hypot(*(float(xp.linalg.vector_norm(part)) for part in seen))
         return alone / total if total > 0 else math.inf
+
+    def _inside(self, tests: Sequence[Array | None], is_seen: Sequence[bool]) -> list[list[Array]]:
+        """Some branches of each group through the test tensors; the others are empty."""
+        xp, groups = self._xp, self._groups
+        found: list[list[Array]] = []
+        for v, each in enumerate(tests):
+            below = [found[c] for c in self._tree[v].children]
+            seen = range(len(groups)) if is_seen[v] else ()
+            found.append([inside_of(xp, groups[g][v], [b[g] for b in below], each) for g in seen])
+        return found
 
     def _drawn(self, v: int, width: int) -> Array:
         array = self._groups[0][v]
@@ -130,26 +142,33 @@ def inside_of(xp: Namespace, array: Array, below: Sequence[Array], tests: Array)
 
 
 def outside_of(
-    xp: Namespace, array: Array, above: Array | None, below: Sequence[Array | None], tests: Array
+    xp: Namespace,
+    array: Array,
+    above: Array | None,
+    below: Sequence[Array | None],
+    tests: Array,
+    wanted: Sequence[int] | None = None,
 ) -> list[Array]:
-    """O_c for each child c of a node, from O of the node itself and from its other children.
+    """O_c for each child c of a node, from O of the node itself and from its other children; with
+    `wanted`, for these children only.
 
     Above the root there is nothing. Where a node has one child, nothing need be known from below.
     """
     width = tests.shape[-1] if above is None else above.shape[-1]
     per_summand = math.prod(array.shape[1:-1]) * width
-    found: list[list[Array]] = [[] for _ in below]
+    wanted = range(len(below)) if wanted is None else wanted
+    found: list[list[Array]] = [[] for _ in wanted]
     for piece in pieces_of(array, per_summand):
         part = array[piece, ...]
         others = [None if b is None else b[piece, ...] for b in below]
-        for k in range(len(below)):
+        for k, its in zip(wanted, found, strict=True):
             siblings = [b for i, b in enumerate(others) if i != k and b is not None]
             if above is None:
-                found[k].append(_outside_of_root(xp, part, siblings, tests, k))
+                its.append(_outside_of_root(xp, part, siblings, tests, k))
             elif siblings:
-                found[k].append(_beside(xp, part, siblings, above[piece, ...], tests, k))
+                its.append(_beside(xp, part, siblings, above[piece, ...], tests, k))
             else:
-                found[k].append(_times_and_mixed(xp, part, above[piece, ...], tests))
+                its.append(_times_and_mixed(xp, part, above[piece, ...], tests))
     return [f[0] if len(f) == 1 else xp.concat(f, axis=0) for f in found]
 
 
