@@ -102,7 +102,9 @@ class _Sketch:
         precision: float,
     ) -> None:
         self._xp, self._tests, self._n_tests, self._most = xp, tests, n_tests, most
-        width = most if enough == 0 and most < math.inf else min(most, _FIRST_WIDTH)
+        # Where the dtype is the limit, spare columns are needed in any case.
+        first = _FIRST_WIDTH + (_SPARE_COLUMNS if _NOISE * precision > enough > 0 else 0)
+        width = most if enough == 0 and most < math.inf else min(most, first)
         self.width = self._rounded_up(width)
         self._outside = tests.outside(n_tests + self.width)
         # What is below the noise of the sum is not found by looking longer.
