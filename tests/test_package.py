@@ -65,7 +65,7 @@ def test_public_names_exist_and_are_documented() -> None:
     assert sorted(tnsum.__all__) == tnsum.__all__
     for name in tnsum.__all__:
         assert getattr(tnsum, name).__doc__, name
-    for module in (tnsum.interop, tnsum.multilinear):
+    for module in (tnsum.drawing, tnsum.interop, tnsum.multilinear):
         assert sorted(module.__all__) == module.__all__
         for name in module.__all__:
             assert getattr(module, name).__doc__, name
@@ -74,7 +74,7 @@ def test_public_names_exist_and_are_documented() -> None:
 def test_all_public_names_of_the_package_are_listed() -> None:
     modules = {*MODULES, *FOLDERS, "annotations"}
     public = {name for name in vars(tnsum) if not name.startswith("_")} - modules
-    assert public | {"interop", "multilinear"} == set(tnsum.__all__)
+    assert public | {"drawing", "interop", "multilinear"} == set(tnsum.__all__)
 
 
 def run(code: str, folder: Path | None = None) -> str:

@@ -1,9 +1,10 @@
 """tnsum adds tensor networks and keeps the result a network."""
 
-from tnsum import interop, multilinear
+from tnsum import drawing, interop, multilinear
 from tnsum.addition import add, mean
 from tnsum.compression import Compression, SumAccumulator, compress, cp_to_tucker
 from tnsum.decomposition import decompose, decompose_stack
+from tnsum.drawing import draw
 from tnsum.errors import ModeError, NetworkError, TopologyError
 from tnsum.formats import (
     chain,
@@ -43,6 +44,8 @@ __all__ = [
     "decompose",
     "decompose_stack",
     "distance",
+    "draw",
+    "drawing",
     "grid",
     "inner",
     "interop",

@@ -47,6 +47,14 @@ class Summable:
         """The number of physical modes."""
         return self._topology.order
 
+    def _repr_svg_(self) -> str | None:
+        from tnsum.drawing._draw import shown_in_notebook
+
+        return shown_in_notebook(self)  # type: ignore[arg-type]  # the subclasses are final
+
+    # Notebooks prefer HTML, and only there a picture can follow the page's own theme.
+    _repr_html_ = _repr_svg_
+
     def _sum(self, weight: Scalar, other: object = None, other_weight: Scalar = 1) -> NetworkSum:
         from tnsum.addition import sum_of_two
 

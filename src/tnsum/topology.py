@@ -247,6 +247,14 @@ class Topology:
     def __reduce__(self) -> tuple[object, ...]:
         return Topology, (dict(self._nodes), self._physical_modes)
 
+    def _repr_svg_(self) -> str | None:
+        from tnsum.drawing._draw import shown_in_notebook
+
+        return shown_in_notebook(self)
+
+    # Notebooks prefer HTML, and only there a picture can follow the page's own theme.
+    _repr_html_ = _repr_svg_
+
     def __repr__(self) -> str:
         if len(self._nodes) <= _SHOWN_NODES:
             return f"Topology({self._nodes}, physical_modes={self._physical_modes})"

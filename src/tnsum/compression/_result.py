@@ -37,6 +37,11 @@ class Compression:
         """The rank of each contraction mode."""
         return self.network.ranks
 
+    def _repr_svg_(self) -> str | None:
+        return self.network._repr_svg_()
+
+    _repr_html_ = _repr_svg_
+
     def __repr__(self) -> str:
         return (
             f"Compression to ranks {listed_sizes(self.ranks)}, error {self.error:.1e} "

@@ -1,0 +1,70 @@
+"""Where the vertices of one connected graph lie, in units that are turned into pixels later.
+
+`Places` are what every arrangement gives: a point for each vertex, the directions in which lines that
+end nowhere should leave it, the best first, and whether both axes must be scaled alike. Angles are in
+degrees, 0 to the right and 90 down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tnsum.drawing._scene import Point
+
+Neighbours: TypeAlias = Sequence[Sequence[int]]
+
+RIGHT, DOWN, LEFT, UP = 0.0, 90.0, 180.0, -90.0
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where vertices lie.
+
+    Attributes
+    ----------
+    points : tuple of Point
+    outward : tuple of tuple of float
+        For each vertex the directions for lines that end nowhere, the best first.
+    is_rigid : bool
+        Whether both axes must be scaled alike, so that a circle stays one.
+    turns : mapping of (int, int) to float
+        Pairs of vertices, the smaller first, whose line leaves both to one side: how far, to the
+        right if positive.
+    flows_right : bool
+        Whether lines go from left to right, not from top to bottom.
+    """
+
+    points: tuple[Point, ...]
+    outward: tuple[tuple[float, ...], ...]
+    is_rigid: bool
+    turns: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    flows_right: bool = False
+
+
+def at_angle(angle: float, radius: float = 1.0) -> Point:
+    """The point in that direction."""
+    return radius * math.cos(math.radians(angle)), radius * math.sin(math.radians(angle))
+
+
+def angle_of(start: Point, end: Point) -> float:
+    """The direction from one point to another, from -180 to 180."""
+    return math.degrees(math.atan2(end[1] - start[1], end[0] - start[0]))
+
+
+def between(one: float, other: float) -> float:
+    """How far apart two directions are, from 0 to 180."""
+    return abs((one - other + 180) % 360 - 180)
+
+
+def steps_from(neighbours: Neighbours, start: int) -> list[int]:
+    """The number of steps from one vertex to each."""
+    steps = {start: 0}
+    order = [start]
+    for vertex in order:
+        new = [other for other in neighbours[vertex] if other not in steps]
+        steps.update(dict.fromkeys(new, steps[vertex] + 1))
+        order += new
+    return [steps[vertex] for vertex in range(len(neighbours))]

@@ -1,0 +1,72 @@
+"""Where the vertices of any graph lie: distances in the plane like those along the lines.
+
+Springs join all pairs of vertices, each as long as the shortest way between the two in the graph, and
+the weaker the longer it is. Their energy is made smaller step by step (stress majorisation: each step
+minimises a quadratic bound of it, so that it never grows), a fixed number of times, from the plane in
+which the distances spread most. Chance only moves vertices apart that would start at one place, and its
+seed is fixed: a graph looks the same every time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tnsum.drawing._places import Neighbours, Places, angle_of, steps_from
+from tnsum.drawing._scene import Point
+
+_STEPS = 60
+_SEED = 0
+
+Matrix: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def spread(neighbours: Neighbours) -> Places:
+    """The vertices of a connected graph, neighbours about one unit apart."""
+    distances = _distances(neighbours)
+    found = _majorised(_start(distances), distances)
+    points: list[Point] = [(float(x), float(y)) for x, y in found]
+    outward = tuple(away(point) for point in points)
+    return Places(tuple(points), outward, True)
+
+
+def away(point: Point) -> tuple[float, ...]:
+    """Away from the middle of the picture, or a little to the side of that."""
+    angle = angle_of((0.0, 0.0), point)
+    return tuple(angle + turn for turn in (0, 30, -30, 60, -60, 90, -90))
+
+
+def _distances(neighbours: Neighbours) -> Matrix:
+    """The lengths of the shortest ways between all pairs of vertices."""
+    return np.array([steps_from(neighbours, v) for v in range(len(neighbours))], dtype=np.float64)
+
+
+def _start(distances: Matrix) -> Matrix:
+    """The plane in which the distances spread most."""
+    squared = distances**2
+    centred = squared - squared.mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    values, vectors = np.linalg.eigh(-centred / 2)
+    plane: Matrix = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
+    # The wider direction is the horizontal one; the first vertex lies left and above.
+    plane = plane[:, ::-1] * np.where(plane[0, ::-1] > 0, -1.0, 1.0)
+    plane += np.random.default_rng(_SEED).normal(scale=0.05, size=plane.shape)
+    return plane
+
+
+def _majorised(points: Matrix, distances: Matrix) -> Matrix:
+    """Points after a fixed number of steps that lessen the energy of the springs."""
+    n = len(points)
+    weights = 1 / np.maximum(distances, 1) ** 2
+    np.fill_diagonal(weights, 0)
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    inverse = np.linalg.inv(laplacian + 1 / n) - 1 / n
+    pulls = weights * distances
+    for _ in range(_STEPS):
+        apart = points[:, None, :] - points[None, :, :]
+        lengths = np.sqrt((apart**2).sum(axis=2))
+        ratios = pulls / np.maximum(lengths, 1e-9)
+        points = inverse @ (ratios.sum(axis=1)[:, None] * points - ratios @ points)
+    centred: Matrix = points - points.mean(axis=0)
+    return centred
