@@ -14,6 +14,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import DTypeLike, NDArray
 
+from tnsum.drawing._paper import honeycomb, mera
+
 DTYPES = ("float32", "float64", "complex64", "complex128")
 
 EQUAL_RANKS = (0, 2)
@@ -129,55 +131,19 @@ def _einsum(name: str, equation: str) -> Case:
     return _with_sizes(name, nodes, tuple(output))
 
 
-def _honeycomb(n_rows: int = 3, n_columns: int = 4) -> Case:
-    """Honeycomb patch, the paper's Fig. 2, left: all 38 nodes of 3rd order.
-
-    Hexagon (r, k) is a brick: three nodes of row r above three of row r + 1. Nodes with three
-    neighbours are contraction nodes; the 16 at the rim with two hold a physical mode each.
-    """
-    joined: set[tuple[tuple[int, int], tuple[int, int]]] = set()
-    for r in range(n_rows):
-        for k in range(n_columns):
-            left = 2 * k + r
-            for row in (r, r + 1):
-                joined |= {((row, c), (row, c + 1)) for c in (left, left + 1)}
-            joined |= {((r, c), (r + 1, c)) for c in (left, left + 2)}
-    modes: dict[tuple[int, int], list[str]] = {}
-    for n, pair in enumerate(sorted(joined)):
-        for position in pair:
-            modes.setdefault(position, []).append(f"r{n}")
-    physical_modes: list[str] = []
-    for position in sorted(modes):
-        if len(modes[position]) == 2:
-            physical_modes.append(f"i{len(physical_modes)}")
-            modes[position].append(physical_modes[-1])
-    nodes = {f"n{row}_{column}": tuple(modes[row, column]) for row, column in sorted(modes)}
-    return _with_sizes("honeycomb", nodes, tuple(physical_modes), (2,), (2, 1, 1), (1, 2, 2, 1))
+def _honeycomb() -> Case:
+    """Honeycomb patch, the paper's Fig. 2, left: 38 nodes of 3rd order, 16 of them physical."""
+    found, _ = honeycomb()
+    return _with_sizes(
+        "honeycomb", dict(found.nodes), found.physical_modes, (2,), (2, 1, 1), (1, 2, 2, 1)
+    )
 
 
-def _mera(order: int = 32) -> Case:
-    """Periodic binary MERA, the paper's Fig. 2, right.
-
-    The lowest disentanglers are the physical nodes, two physical modes each. Above them
-    isometries (3rd order) and disentanglers (4th order) alternate, each level halving the number
-    of modes, until a top node takes the last four.
-    """
-    nodes: dict[str, tuple[str, ...]] = {}
-    physical_modes = tuple(f"i{n}" for n in range(order))
-    lower, level = physical_modes, 0
-    while len(lower) > 4:
-        n_modes = len(lower)
-        upper = tuple(f"u{level}_{n}" for n in range(n_modes))
-        coarse = tuple(f"w{level}_{n}" for n in range(n_modes // 2))
-        for n in range(n_modes // 2):
-            left, right = 2 * n + 1, (2 * n + 2) % n_modes
-            modes = (lower[left], lower[right], upper[left], upper[right])
-            nodes[f"disentangler{level}_{n}"] = modes
-        for n in range(n_modes // 2):
-            nodes[f"isometry{level}_{n}"] = (upper[2 * n], upper[2 * n + 1], coarse[n])
-        lower, level = coarse, level + 1
-    nodes["top"] = lower
-    return _with_sizes("mera", nodes, physical_modes, (2,), (1, 2, 1, 1, 1), (1, 1, 2, 1, 1, 2, 1))
+def _mera() -> Case:
+    """Periodic binary MERA of 32nd order, the paper's Fig. 2, right."""
+    found, _ = mera()
+    ranks = (1, 2, 1, 1, 1), (1, 1, 2, 1, 1, 2, 1)
+    return _with_sizes("mera", dict(found.nodes), found.physical_modes, (2,), *ranks)
 
 
 CASES: tuple[Case, ...] = (

@@ -17,7 +17,7 @@ from typing import Any, TextIO, cast
 import click
 
 from tnsum import __version__
-from tnsum.cli import add, fit, info, predict, reproduce
+from tnsum.cli import add, draw, figures, fit, info, predict, reproduce
 from tnsum.cli._output import Output, OutputError, Stopped
 from tnsum.errors import NetworkError
 from tnsum.topology import printable
@@ -42,6 +42,7 @@ class _Group(click.Group):
 Examples:
   tnsum info network.safetensors
   tnsum add a.safetensors b.safetensors --weights 1,-2 -o sum.safetensors
+  tnsum draw sum.safetensors -o sum.svg
   tnsum reproduce --protocol paper --splits 5
   tnsum fit photos -o objects.safetensors
   tnsum predict objects.safetensors new_photos
@@ -61,7 +62,8 @@ def command(debug: bool) -> None:
 
 
 for _module, _name in (
-    (add, "add"), (info, "info"), (reproduce, "reproduce"), (fit, "fit"), (predict, "predict")
+    (add, "add"), (info, "info"), (draw, "draw"), (reproduce, "reproduce"), (figures, "figures"),
+    (fit, "fit"), (predict, "predict"),
 ):  # fmt: skip
     command.add_command(getattr(_module, _name))
 

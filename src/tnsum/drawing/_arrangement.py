@@ -33,7 +33,7 @@ def arranged(neighbours: Neighbours, n_physical: Sequence[int]) -> Places:
         return tree_of(neighbours, n_physical)
     if n_lines == n and all(len(some) == 2 for some in neighbours):
         return _ring(neighbours)
-    return _grid(neighbours, n_lines) or spread(neighbours)
+    return _grid(neighbours, n_lines) or spread(neighbours, n_physical)
 
 
 def _ring(neighbours: Neighbours) -> Places:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tnsum.drawing._palette import GROUNDS
 from tnsum.drawing._placement import scene_of
 from tnsum.drawing._scene import Scene
 from tnsum.drawing._subjects import Drawable, subject_of, topology_of
@@ -107,8 +108,27 @@ def draw_node(x: Network | NetworkSum, name: str) -> Figure:
     5
     """
     with _matplotlib_needed("tnsum.drawing.draw_node"):
+        from matplotlib import pyplot
+
         from tnsum.drawing._heat import heat_map
-    return heat_map(x, name)
+    return heat_map(x, name, pyplot.figure)
+
+
+def saved(x: Drawable, kind: str, theme: str) -> bytes:
+    """The picture as a PDF or PNG file, the latter on a ground of its theme; without pyplot."""
+    with _matplotlib_needed("A .pdf or .png file"):
+        from tnsum.drawing._figure import figure_of, file_of
+    return file_of(figure_of(scene(x), theme), kind, GROUNDS[theme] if kind == "png" else "none")
+
+
+def saved_node(x: Network | NetworkSum, name: str, kind: str) -> bytes:
+    """The entries of a node as an SVG, PDF or PNG file; without pyplot."""
+    with _matplotlib_needed("Drawing the entries of a node"):
+        from matplotlib.figure import Figure
+
+        from tnsum.drawing._figure import file_of
+        from tnsum.drawing._heat import heat_map
+    return file_of(heat_map(x, name, Figure), kind, GROUNDS["light"])
 
 
 def to_tikz(x: Drawable) -> str:

@@ -20,6 +20,7 @@ BlockLayout: TypeAlias = Literal["added", "side by side", "superdiagonal"]
 NAME_SIZE = 12.0
 
 _DIAMETER = 34.0
+_BARE = 15.0
 _BLOCK = 22.0
 _GAP = 5.0
 _PADDING = 9.0
@@ -82,6 +83,12 @@ def plain_face(name: str, role: Role, title: str, n_behind: int = 0) -> Face:
     shift = -n_behind * _LAYER / 2, n_behind * _LAYER / 2
     marks: list[Mark] = [*behind, outline, label]
     return Face(tuple(mark.moved(*shift) for mark in marks), outline)
+
+
+def bare_face(role: Role, title: str) -> Face:
+    """A small circle without a name."""
+    outline = Shape(Box.around((0.0, 0.0), _BARE, _BARE), _BARE / 2, role, title)
+    return Face((outline,), outline)
 
 
 def dot_face(title: str) -> Face:

@@ -7,6 +7,7 @@ comes to overlap.
 
 from __future__ import annotations
 
+import io
 from functools import cache
 
 import matplotlib as mpl
@@ -23,6 +24,8 @@ from tnsum.drawing._scene import Line, Mark, Point, Scene, Shape, Text
 from tnsum.errors import NetworkError
 
 _PIXELS_PER_INCH = 96.0
+# Twice as fine as a screen.
+_DPI = 192
 _POINTS_PER_PIXEL = 0.75
 _BASE_LINE = 0.36
 # The part of a radius at which a curve of third order is nearest to a quarter of a circle.
@@ -49,6 +52,15 @@ def figure_of(scene: Scene, theme: str = "light") -> Figure:
     figure = Figure(figsize=_size(scene))
     _paint(scene, _filling(figure), theme)
     return figure
+
+
+def file_of(figure: Figure, kind: str, ground: str) -> bytes:
+    """A figure as a PDF, SVG or PNG file, the same for the same figure."""
+    dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}[kind]
+    file = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "tnsum"}):
+        figure.savefig(file, format=kind, dpi=_DPI, facecolor=ground, metadata=dates)
+    return file.getvalue()
 
 
 def _size(scene: Scene) -> tuple[float, float]:
@@ -78,7 +90,8 @@ def _paint(scene: Scene, ax: Axes, theme: str) -> None:
             linewidth=_POINTS_PER_PIXEL * width if ink.line else 0.0,
             zorder=2 + order / len(paths),
         )
-        ax.add_patch(patch)
+        # The limits are known: to look for them anew at each patch takes most of the time.
+        ax.add_artist(patch)
 
 
 def _path(mark: Mark) -> Path:
@@ -112,9 +125,9 @@ def _outlines(mark: Text) -> Path:
     path = TextPath((0, 0), _drawable(mark.text), size=mark.size, prop=_font())
     if not len(path.vertices):
         return path
-    extents = path.get_extents()
     x, y = mark.centre
-    shift = x - (extents.x0 + extents.x1) / 2, -(y + _BASE_LINE * mark.size)
+    along = path.vertices[:, 0]
+    shift = x - (along.min() + along.max()) / 2, -(y + _BASE_LINE * mark.size)
     return Path(path.vertices + shift, path.codes)
 
 

@@ -9,13 +9,12 @@ after panel.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, product
 from typing import Any
 
 import numpy as np
-from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -44,7 +43,7 @@ class Node:
     borders: tuple[tuple[int, ...], ...]
 
 
-def heat_map(x: Network | NetworkSum, name: str) -> Figure:
+def heat_map(x: Network | NetworkSum, name: str, new_figure: Callable[..., Figure]) -> Figure:
     """The figure with the entries of a node (see `tnsum.drawing.draw_node`)."""
     node = _node(x, name)
     rows, columns, others = _axes_of(node)
@@ -53,7 +52,7 @@ def heat_map(x: Network | NetworkSum, name: str) -> Figure:
     n_columns = min(len(shown), _PANELS_IN_ROW)
     n_rows = math.ceil(len(shown) / n_columns)
     size = (_PANEL * n_columns + 1.0, _PANEL * n_rows + 0.6)
-    figure = pyplot.figure(figsize=size, layout="constrained")
+    figure = new_figure(figsize=size, layout="constrained")
     panels: Any = figure.subplots(n_rows, n_columns, squeeze=False)
     values = np.abs(node.array) if np.iscomplexobj(node.array) else node.array
     finite = np.abs(values[np.isfinite(values)])

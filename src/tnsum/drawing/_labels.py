@@ -156,8 +156,9 @@ class Board:
             self.lines.append(line)
 
     def _put(self, text: Text) -> None:
-        self._plane.take(text.box)
-        self.texts.append(text)
+        if text.text:
+            self._plane.take(text.box)
+            self.texts.append(text)
 
 
 def _from(point: Point, angle: float, distance: float) -> Point:

@@ -61,6 +61,9 @@ DARK: Mapping[Role, Ink] = MappingProxyType({
 })  # fmt: skip
 
 
+GROUNDS = {"light": "#ffffff", "dark": "#14181d"}
+
+
 def palette_of(theme: str) -> Mapping[Role, Ink]:
     """The colours for a light or a dark ground; "auto" begins with the light ones.
 

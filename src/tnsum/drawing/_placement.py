@@ -19,7 +19,7 @@ from tnsum.drawing._lines import edge_lines
 from tnsum.drawing._places import Places
 from tnsum.drawing._scaling import scales_of
 from tnsum.drawing._scene import Mark, Point, Scene, in_column, lone_text, packed
-from tnsum.drawing._stress import away
+from tnsum.drawing._stress import given
 from tnsum.drawing._subjects import Subject
 from tnsum.drawing._words import shortened, width_of
 
@@ -33,8 +33,7 @@ def scene_of(subject: Subject, positions: Mapping[str, Point] | None = None) -> 
     if positions is None:
         scenes = [_drawn(_part(graph, subject, c)) for c in graph.components]
     else:
-        points = tuple(positions[name] for name in graph.nodes)
-        places = Places(points, tuple(map(away, points)), True)
+        places = given(tuple(positions[name] for name in graph.nodes), graph.n_physical)
         scenes = [_drawn(_part(graph, subject, tuple(range(graph.n_vertices))), places)]
     found = scenes[0] if len(scenes) == 1 else packed(scenes, "")
     if subject.caption:
@@ -76,7 +75,7 @@ def _part(graph: Graph, subject: Subject, vertices: Sequence[int]) -> Part:
         dots,
         tuple(tuple(number[w] for w in graph.neighbours[v]) for v in vertices),
         tuple(graph.n_physical[v] for v in vertices),
-        {mode: _label(mode, subject.sizes) for mode in modes},
+        {mode: "" if subject.is_bare else _label(mode, subject.sizes) for mode in modes},
         titles,
     )
 
@@ -127,7 +126,7 @@ def _board(part: Part, places: Places, scales: Point) -> Board:
     centres = [(scales[0] * x, scales[1] * y) for x, y in places.points]
     lines = edge_lines(part.edges, part.faces, centres, places, part.titles)
     board = Board(part.faces, centres, lines, part.edges)
-    for stub in sorted(part.stubs, key=lambda s: part.labels[s.mode] == ""):
+    for stub in part.stubs:
         board.put_stub(
             stub, places.outward[stub.vertex], part.labels[stub.mode], part.titles[stub.mode]
         )

@@ -9,6 +9,7 @@ seed is fixed: a graph looks the same every time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,19 +23,26 @@ _SEED = 0
 Matrix: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def spread(neighbours: Neighbours) -> Places:
+def spread(neighbours: Neighbours, n_physical: Sequence[int]) -> Places:
     """The vertices of a connected graph, neighbours about one unit apart."""
     distances = _distances(neighbours)
     found = _majorised(_start(distances), distances)
-    points: list[Point] = [(float(x), float(y)) for x, y in found]
-    outward = tuple(away(point) for point in points)
-    return Places(tuple(points), outward, True)
+    return given([(float(x), float(y)) for x, y in found], n_physical)
 
 
-def away(point: Point) -> tuple[float, ...]:
-    """Away from the middle of the picture, or a little to the side of that."""
+def given(points: Sequence[Point], n_physical: Sequence[int]) -> Places:
+    """Vertices at places that are known; physical modes lead away from the middle."""
+    x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
+    centred = [(a - x, b - y) for a, b in points]
+    outward = tuple(_away(p, n) for p, n in zip(centred, n_physical, strict=True))
+    return Places(tuple(centred), outward, True)
+
+
+def _away(point: Point, n_physical: int) -> tuple[float, ...]:
+    """Away from the middle of the picture, or a little to the side of that; two on either side of it."""
     angle = angle_of((0.0, 0.0), point)
-    return tuple(angle + turn for turn in (0, 30, -30, 60, -60, 90, -90))
+    first = (22, -22) if n_physical == 2 else (0,)
+    return tuple(angle + turn for turn in (*first, 30, -30, 60, -60, 90, -90))
 
 
 def _distances(neighbours: Neighbours) -> Matrix:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from tnsum import _arrays
 from tnsum.alignment import count
 from tnsum.compression import Compression
-from tnsum.drawing._faces import Block, BlockLayout, Face, block_face, plain_face
+from tnsum.drawing._faces import Block, BlockLayout, Face, bare_face, block_face, plain_face
 from tnsum.drawing._scene import Role
 from tnsum.errors import NetworkError
 from tnsum.explicit import explicit_topology
@@ -46,6 +46,8 @@ class Subject:
         What stands below the picture, if anything.
     description : str
         The picture in words, in one line.
+    is_bare : bool
+        Whether modes have no texts.
     """
 
     topology: Topology
@@ -53,6 +55,7 @@ class Subject:
     faces: Mapping[str, Face]
     caption: str
     description: str
+    is_bare: bool = False
 
     def sized(self, mode: str) -> str:
         """The name of a mode, with its size if that is known."""
@@ -79,44 +82,33 @@ def topology_of(x: Drawable) -> Topology:
     )
 
 
-def subject_of(x: Drawable, roles: Mapping[str, Role] | None = None) -> Subject:
-    """What is to be drawn of a topology, network, stack, sum or compression.
-
-    `roles` gives single nodes another role than their kind.
-    """
+def subject_of(x: Drawable) -> Subject:
+    """What is to be drawn of a topology, network, stack, sum or compression."""
     if isinstance(x, Compression):
         x = x.network
     if isinstance(x, NetworkSum):
-        return _sum(x)
+        return sum_subject(x)
     if isinstance(x, Topology):
         what = f"Topology of {_counted(len(x.nodes), 'node')}, order {x.order}"
-        return _plain(x, None, what, roles or {})
-    if isinstance(x, NetworkStack):
-        return _plain(x.topology, x.sizes, _first_line(x), roles or {}, len(x))
-    return _plain(x.topology, x.sizes, _first_line(x), roles or {})
+        return _plain(x, None, what)
+    n_networks = len(x) if isinstance(x, NetworkStack) else None
+    return _plain(x.topology, x.sizes, repr(x).splitlines()[0], n_networks)
 
 
-def _plain(
-    topology: Topology,
-    sizes: Mapping[str, int] | None,
-    description: str,
-    roles: Mapping[str, Role],
-    n_networks: int | None = None,
-) -> Subject:
-    n_behind = 0 if n_networks is None else min(2, n_networks - 1)
+def bare_subject(topology: Topology, roles: Mapping[str, Role], description: str) -> Subject:
+    """A topology without any text; `roles` gives some of its nodes another role than their kind."""
     kinds = {**_roles(topology), **roles}
-    faces = {
-        name: plain_face(name, kinds[name], _title(name, topology, sizes), n_behind)
-        for name in topology.nodes
-    }
-    caption = "" if n_networks is None else f"\N{MULTIPLICATION SIGN} {n_networks}"
-    return Subject(topology, sizes, faces, caption, description)
+    faces = {name: bare_face(kinds[name], _title(name, topology, None)) for name in topology.nodes}
+    return Subject(topology, None, faces, "", description, is_bare=True)
 
 
-def _sum(s: NetworkSum) -> Subject:
+def sum_subject(s: NetworkSum, texts: Mapping[str, Sequence[str]] | None = None) -> Subject:
+    """A sum with the blocks of its summands.
+
+    `texts` says for each node what is written in its blocks, the numbers of the summands by default.
+    """
     topology = explicit_topology(s)
-    joining = dict.fromkeys(topology.modes, s.n_summands)
-    sizes = {**joining, **s.sizes}
+    sizes = {**dict.fromkeys(topology.modes, s.n_summands), **s.sizes}
     shown = _shown_summands(s.n_summands)
     weights = _weights(s)
     parts = {m: _part(s, m) for m in shown if m is not None}
@@ -125,14 +117,35 @@ def _sum(s: NetworkSum) -> Subject:
     faces = {}
     for name, modes in topology.nodes.items():
         blocks = [
-            None if m is None else _block(m, modes, parts[m], "" if weights is None else weights[m])
+            None
+            if m is None
+            else Block(
+                str(m) if texts is None else texts[name][m],
+                _block_title(m, modes, parts[m], "" if weights is None else weights[m]),
+            )
             for m in shown
         ]
         line = _weight_line(weights, shown) if name == first else ""
         layout = _layout(modes, topology)
-        title = f"{_title(name, topology, sizes)}; {s.n_summands} blocks {layout}"
+        title = f"{_title(name, topology, sizes)}; {_counted(s.n_summands, 'block')} {layout}"
         faces[name] = block_face(name, roles[name], title, blocks, layout, line)
     return Subject(topology, sizes, faces, "", repr(s))
+
+
+def _plain(
+    topology: Topology,
+    sizes: Mapping[str, int] | None,
+    description: str,
+    n_networks: int | None = None,
+) -> Subject:
+    n_behind = 0 if n_networks is None else min(2, n_networks - 1)
+    roles = _roles(topology)
+    faces = {
+        name: plain_face(name, roles[name], _title(name, topology, sizes), n_behind)
+        for name in topology.nodes
+    }
+    caption = "" if n_networks is None else f"\N{MULTIPLICATION SIGN} {n_networks}"
+    return Subject(topology, sizes, faces, caption, description)
 
 
 def _layout(modes: Sequence[str], topology: Topology) -> BlockLayout:
@@ -152,11 +165,11 @@ def _part(s: NetworkSum, m: int) -> Mapping[str, int]:
     return next(term.sizes for term, end in zip(s._terms, ends, strict=True) if m < end)
 
 
-def _block(m: int, modes: Sequence[str], sizes: Mapping[str, int], weight: str) -> Block:
+def _block_title(m: int, modes: Sequence[str], sizes: Mapping[str, int], weight: str) -> str:
     # A mode that joins components has size 1 in every summand.
     held = ", ".join(_sized(mode, {mode: sizes.get(mode, 1)}) for mode in modes[:_MOST_TITLED])
     weighted = f", weight {weight}" if weight else ""
-    return Block(str(m), f"block of summand {m}{weighted}" + (f": {held}" if held else ""))
+    return f"block of summand {m}{weighted}" + (f": {held}" if held else "")
 
 
 def _weights(s: NetworkSum) -> Sequence[str] | None:
@@ -209,7 +222,3 @@ def _sized(mode: str, sizes: Mapping[str, int] | None) -> str:
 
 def _counted(n: int, what: str) -> str:
     return f"{n} {what}" + ("" if n == 1 else "s")
-
-
-def _first_line(x: Network | NetworkStack) -> str:
-    return repr(x).splitlines()[0]

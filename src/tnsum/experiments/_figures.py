@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from tnsum.experiments._points import Point
+from tnsum.experiments._points import Compared, Point
 from tnsum.experiments._protocols import CONCAT, FACTORS, PIXELS, SUM
 from tnsum.experiments._splits import percent
 from tnsum.fusion._samples import Matrix
@@ -54,7 +54,7 @@ SETTINGS: Any = {
 }
 
 
-def accuracy_figure(points: Sequence[Point]) -> Figure:
+def accuracy_figure(points: Sequence[Compared]) -> Figure:
     """Accuracy against the part trained on: means, with a band of one standard deviation."""
     with mpl.rc_context(SETTINGS):
         figure, axes = _new(4.8, 3.3)
@@ -68,7 +68,7 @@ def accuracy_figure(points: Sequence[Point]) -> Figure:
     return figure
 
 
-def difference_figure(points: Sequence[Point]) -> Figure:
+def difference_figure(points: Sequence[Compared]) -> Figure:
     """Paired difference to the support vector machine on pixels, with a band of two standard errors."""
     with mpl.rc_context(SETTINGS):
         figure, axes = _new(4.8, 2.8)
@@ -134,7 +134,9 @@ def _new(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def _curve(axes: Axes, points: Sequence[Point], method: str, means: Matrix, spread: Matrix) -> None:
+def _curve(
+    axes: Axes, points: Sequence[Compared], method: str, means: Matrix, spread: Matrix
+) -> None:
     x, style = [point.fraction or 0.0 for point in points], _STYLES[method]
     axes.plot(x, means, label=method, **style)
     if np.all(np.isfinite(spread)):
@@ -143,7 +145,7 @@ def _curve(axes: Axes, points: Sequence[Point], method: str, means: Matrix, spre
         axes.fill_between(x, means - spread, means + spread, color=style["color"], alpha=0.16, lw=0)
 
 
-def _fraction_axis(axes: Axes, points: Sequence[Point]) -> None:
+def _fraction_axis(axes: Axes, points: Sequence[Compared]) -> None:
     x = [point.fraction or 0.0 for point in points]
     axes.set_xscale("log")
     axes.set_xticks(x, [percent(fraction) for fraction in x])
@@ -167,6 +169,11 @@ def as_svg(figure: Figure) -> bytes:
 def as_png(figure: Figure) -> bytes:
     """A figure as a PNG file, the same for the same figure."""
     return _saved(figure, "png", {"Software": None})
+
+
+def as_pdf(figure: Figure) -> bytes:
+    """A figure as a PDF file, the same for the same figure."""
+    return _saved(figure, "pdf", {"CreationDate": None, "Creator": None, "Producer": None})
 
 
 def _saved(figure: Figure, kind: str, metadata: dict[str, Any]) -> bytes:

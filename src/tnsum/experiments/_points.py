@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.special import stdtrit
@@ -39,6 +40,17 @@ class Summary:
         if self.n < 3 or not abs(self.mean) > firm_errors(self.n) * self.error:
             return 0
         return 1 if self.mean > 0 else -1
+
+
+class Compared(Protocol):
+    """What a figure needs of splits taken together: those of a run, or of its file."""
+
+    @property
+    def fraction(self) -> float | None: ...
+    @property
+    def methods(self) -> tuple[str, ...]: ...
+    def accuracy(self, method: str) -> Summary: ...
+    def difference(self, method: str, other: str) -> Summary: ...
 
 
 @dataclass(frozen=True)
