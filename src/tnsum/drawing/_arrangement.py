@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tnsum.drawing._places import DOWN, LEFT, RIGHT, UP, Neighbours, Places, at_angle, steps_from
+from tnsum.drawing._places import DOWN, LEFT, RIGHT, UP, Neighbours, Places, at_angle
 from tnsum.drawing._rows import long_ring_of
 from tnsum.drawing._scene import Point
 from tnsum.drawing._stress import spread
@@ -27,13 +27,19 @@ def arranged(neighbours: Neighbours, n_physical: Sequence[int]) -> Places:
     n = len(neighbours)
     n_lines = sum(map(len, neighbours)) // 2
     if n == 1:
-        outward = (LEFT, RIGHT, DOWN, UP) if n_physical[0] != 1 else (DOWN,)
-        return Places(((0.0, 0.0),), (outward,), False)
+        return Places(((0.0, 0.0),), (_around(n_physical[0]),), "lined up")
     if n_lines == n - 1:
         return tree_of(neighbours, n_physical)
     if n_lines == n and all(len(some) == 2 for some in neighbours):
         return _ring(neighbours)
     return _grid(neighbours, n_lines) or spread(neighbours, n_physical)
+
+
+def _around(n_physical: int) -> tuple[float, ...]:
+    """Directions for the physical modes of a lone node."""
+    if n_physical <= 4:
+        return (LEFT, RIGHT, DOWN, UP) if n_physical > 1 else (DOWN,)
+    return tuple(LEFT + 360 * k / n_physical for k in range(n_physical))
 
 
 def _ring(neighbours: Neighbours) -> Places:
@@ -47,7 +53,7 @@ def _ring(neighbours: Neighbours) -> Places:
     first = UP - 45 if len(cycle) == 4 else UP
     angles = {vertex: first + step * k for k, vertex in enumerate(cycle)}
     points = tuple(at_angle(angles[v]) for v in range(len(cycle)))
-    return Places(points, tuple((angles[v],) for v in range(len(cycle))), True)
+    return Places(points, tuple((angles[v],) for v in range(len(cycle))), "rigid")
 
 
 def _grid(neighbours: Neighbours, n_lines: int) -> Places | None:
@@ -63,10 +69,10 @@ def _grid(neighbours: Neighbours, n_lines: int) -> Places | None:
     if len(corners) != 4 or max(map(len, neighbours)) > 4:
         return None
     found = []
-    from_first = steps_from(neighbours, corners[0])
+    from_first = _steps_from(neighbours, corners[0])
     for other in corners[1:]:
         width = from_first[other]
-        steps = zip(from_first, steps_from(neighbours, other), strict=True)
+        steps = zip(from_first, _steps_from(neighbours, other), strict=True)
         places = [((a + b - width) / 2, (a - b + width) / 2) for a, b in steps]
         if _fits(neighbours, n_lines, places, width + 1):
             found.append(places)
@@ -75,7 +81,7 @@ def _grid(neighbours: Neighbours, n_lines: int) -> Places | None:
     # Of two readings, rows or columns first, the one in which the vertices follow one another.
     rows = min(found, key=lambda places: sum(a > b for a, b in pairwise(places)))
     points: tuple[Point, ...] = tuple((column, row) for row, column in rows)
-    return Places(points, ((45.0, 135.0, -45.0, -135.0),) * n, False)
+    return Places(points, ((45.0, 135.0, -45.0, -135.0),) * n, "lined up")
 
 
 def _fits(
@@ -93,3 +99,14 @@ def _fits(
         for w in some
     )
     return one_apart and set(places) == wanted
+
+
+def _steps_from(neighbours: Neighbours, start: int) -> list[int]:
+    """The number of steps from one vertex to each."""
+    steps = {start: 0}
+    order = [start]
+    for vertex in order:
+        new = [other for other in neighbours[vertex] if other not in steps]
+        steps.update(dict.fromkeys(new, steps[vertex] + 1))
+        order += new
+    return [steps[vertex] for vertex in range(len(neighbours))]

@@ -11,13 +11,14 @@ import io
 from functools import cache
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont
 from matplotlib.ft2font import FT2Font
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from matplotlib.textpath import TextPath
+from matplotlib.textpath import text_to_path
 
 from tnsum.drawing._palette import LINE_WIDTH, OUTLINE_WIDTH, palette_of
 from tnsum.drawing._scene import Line, Mark, Point, Scene, Shape, Text
@@ -77,18 +78,15 @@ def _paint(scene: Scene, ax: Axes, theme: str) -> None:
     ax.set_axis_off()
     # Up is positive for matplotlib.
     ax.set(xlim=(box.left, box.right), ylim=(-box.bottom, -box.top), aspect="equal")
-    # Names are to be drawn as they are, whatever the user's settings.
-    with mpl.rc_context({"text.parse_math": False, "text.usetex": False}):
-        paths = [_path(mark) for mark in scene.marks]
-    for order, (mark, path) in enumerate(zip(scene.marks, paths, strict=True)):
+    for order, mark in enumerate(scene.marks):
         ink = palette[mark.role]
         width = LINE_WIDTH if isinstance(mark, Line) else OUTLINE_WIDTH
         patch = PathPatch(
-            path,
+            _path(mark),
             facecolor=ink.fill or "none",
             edgecolor=ink.line or "none",
             linewidth=_POINTS_PER_PIXEL * width if ink.line else 0.0,
-            zorder=2 + order / len(paths),
+            zorder=2 + order / len(scene.marks),
         )
         # The limits are known: to look for them anew at each patch takes most of the time.
         ax.add_artist(patch)
@@ -121,14 +119,15 @@ def _rounded(mark: Shape) -> Path:
 
 
 def _outlines(mark: Text) -> Path:
-    """The outlines of a text's letters, around its centre."""
-    path = TextPath((0, 0), _drawable(mark.text), size=mark.size, prop=_font())
-    if not len(path.vertices):
-        return path
+    """The outlines of a text's letters, around its centre; names are drawn as they are, not as maths."""
+    found, codes = text_to_path.get_text_path(_font(), _drawable(mark.text), ismath=False)
+    if not len(codes):
+        return Path(np.empty((0, 2)))
+    vertices = np.asarray(found) * (mark.size / text_to_path.FONT_SCALE)
     x, y = mark.centre
-    along = path.vertices[:, 0]
-    shift = x - (along.min() + along.max()) / 2, -(y + _BASE_LINE * mark.size)
-    return Path(path.vertices + shift, path.codes)
+    middle = (vertices[:, 0].min() + vertices[:, 0].max()) / 2
+    vertices += x - middle, -(y + _BASE_LINE * mark.size)
+    return Path(vertices, codes)
 
 
 def _drawable(text: str) -> str:

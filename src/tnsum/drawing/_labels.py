@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tnsum.drawing._faces import Face
 from tnsum.drawing._graph import Edge, Stub
 from tnsum.drawing._lines import leaving_angle, tangent_angle
 from tnsum.drawing._places import at_angle, between
 from tnsum.drawing._plane import Plane
-from tnsum.drawing._scene import Box, Line, Point, Role, Text, on_curve
+from tnsum.drawing._scene import Box, Line, Point, Text, on_curve
 
 LABEL_SIZE = 11.0
 
 _STUB = 22.0
-_LOOP = 24.0
 _BAR = 5.0
 _NEAR = 3.0
 _PAST = 4.5
 # Room around all nodes for lines that end nowhere and their texts.
 _MARGIN = 260.0
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.85)
-_FEW = 6
+# More lines than this at one node go out further, so far that each text has this much of a circle.
+_FEW = 7
+_ARC = 42.0
 
 
 class Board:
@@ -33,6 +37,7 @@ class Board:
         centres: Sequence[Point],
         lines: Sequence[Line],
         edges: Sequence[Edge],
+        stubs: Sequence[Stub],
     ) -> None:
         self.centres = list(centres)
         self.lines: list[Line] = list(lines)
@@ -47,7 +52,11 @@ class Board:
             max(box.right for box in boxes),
             max(box.bottom for box in boxes),
         )
-        self._plane = Plane(everything.grown(_MARGIN))
+        # How many lines there will be at each vertex.
+        self._crowds = Counter(stub.vertex for stub in stubs)
+        self._crowds.update(vertex for edge in edges for vertex in (edge.start, edge.end))
+        longest = max((_fan(n) for n in self._crowds.values()), default=0.0)
+        self._plane = Plane(everything.grown(_MARGIN + longest))
         for line in lines:
             self._plane.take_along(line.points)
         for box in boxes[len(lines) :]:
@@ -59,38 +68,42 @@ class Board:
 
     def put_stub(self, stub: Stub, outward: Sequence[float], label: str, title: str) -> None:
         """A line that ends nowhere, a short one with a bar, or a loop, in the best free direction."""
-        role: Role = "text" if stub.kind == "physical" else "size"
-        for length in (1.0, 2.0):
+        text = Text(
+            (0.0, 0.0), label, LABEL_SIZE, "text" if stub.kind == "physical" else "size", title
+        )
+        for length in _STUB + _fan(self._crowds[stub.vertex]), 2 * _STUB:
             for angle in self._directions(stub.vertex, outward):
                 lines, end = self._stub_lines(stub, angle, length, title)
-                text = _text_at(end, angle, label, role, title)
-                if self._plane.is_free(text.box) and all(
+                box = _box_at(end, angle, text.box)
+                if self._plane.is_free(box) and all(
                     self._plane.is_free_along(self._outside(stub.vertex, line, angle))
                     for line in lines
                 ):
                     self._take_stub(stub.vertex, angle, lines)
-                    self._put(text)
+                    self._put(text, box)
                     return
         # No room for the text: the line goes where it is furthest from the others.
         angle = max(range(0, 360, 5), key=lambda a: self._room(stub.vertex, a))
-        lines, _ = self._stub_lines(stub, angle, 1.0, title)
+        lines, _ = self._stub_lines(stub, angle, _STUB, title)
         self._take_stub(stub.vertex, angle, lines)
         self.n_missing += 1
 
     def put_beside_dot(self, vertex: int, label: str, title: str) -> None:
         """The text of a mode that many nodes hold, beside its dot."""
+        text = Text((0.0, 0.0), label, LABEL_SIZE, "size", title)
         for further in (0.0, 10.0, 20.0, 30.0):
             for angle in self._directions(vertex, ()):
                 distance = self._faces[vertex].reach(angle) + further
                 start = _from(self.centres[vertex], angle, distance)
-                text = _text_at(start, angle, label, "size", title)
-                if self._plane.is_free(text.box):
-                    self._put(text)
+                box = _box_at(start, angle, text.box)
+                if self._plane.is_free(box):
+                    self._put(text, box)
                     return
         self.n_missing += 1
 
     def put_beside_line(self, line: Line, label: str) -> None:
         """The text of a mode, above its line or to the right of it, or wherever there is room."""
+        text = Text((0.0, 0.0), label, LABEL_SIZE, "size", line.title)
         for t in _ALONG:
             angle = tangent_angle(line, t)
             # Of the two sides the upper one, at a vertical line the right one.
@@ -98,18 +111,18 @@ class Board:
             if abs(at_angle(angle)[0]) <= 0.01:
                 first = 0.0
             for side in (first, first + 180):
-                text = _text_at(on_curve(line.points, t), side, label, "size", line.title)
-                if self._plane.is_free(text.box):
-                    self._put(text)
+                box = _box_at(on_curve(line.points, t), side, text.box)
+                if self._plane.is_free(box):
+                    self._put(text, box)
                     return
         self.n_missing += 1
 
     def _directions(self, vertex: int, wished: Sequence[float]) -> Iterator[float]:
         """Directions to try: those wished for, then all around, none along a line that is there."""
         taken = self._angles[vertex]
-        nearest = 24.0 if len(taken) <= _FEW else 6.0
+        n = max(16, 2 * self._crowds[vertex])
+        nearest = min(24.0, 220 / self._crowds[vertex])
         yield from (a for a in wished if all(between(a, b) > nearest for b in taken))
-        n = 16 if len(taken) <= _FEW else 48
         around = [(self._room(vertex, 360 * k / n), 360 * k / n) for k in range(n)]
         # Those between other lines first, and of two alike the lower one.
         around.sort(key=lambda one: (-round(one[0]), between(one[1], 90)))
@@ -126,11 +139,11 @@ class Board:
         centre = self.centres[stub.vertex]
         reach = self._faces[stub.vertex].reach(angle)
         if stub.kind == "trace":
-            out = (reach + _LOOP * length) / 0.66
+            out = (reach + length) / 0.66
             controls = _from(centre, angle - 28, out), _from(centre, angle + 28, out)
             loop = Line((centre, *controls, centre), "contraction line", title)
-            return [loop], _from(centre, angle, reach + _LOOP * length + 1)
-        end = _from(centre, angle, reach + _STUB * length)
+            return [loop], _from(centre, angle, reach + length + 1)
+        end = _from(centre, angle, reach + length)
         if stub.kind == "physical":
             return [Line((centre, end), "physical line", title)], end
         bar = _from(end, angle - 90, _BAR), _from(end, angle + 90, _BAR)
@@ -155,10 +168,15 @@ class Board:
             self._plane.take_along(line.points)
             self.lines.append(line)
 
-    def _put(self, text: Text) -> None:
+    def _put(self, text: Text, box: Box) -> None:
         if text.text:
-            self._plane.take(text.box)
-            self.texts.append(text)
+            self._plane.take(box)
+            self.texts.append(replace(text, centre=box.centre))
+
+
+def _fan(n_lines: int) -> float:
+    """How much further lines go out where they are many."""
+    return _ARC * n_lines / (2 * math.pi) if n_lines > _FEW else 0.0
 
 
 def _from(point: Point, angle: float, distance: float) -> Point:
@@ -166,12 +184,11 @@ def _from(point: Point, angle: float, distance: float) -> Point:
     return point[0] + x, point[1] + y
 
 
-def _text_at(point: Point, angle: float, label: str, role: Role, title: str) -> Text:
-    """A text that begins at a point, in a direction."""
-    text = Text((0.0, 0.0), label, LABEL_SIZE, role, title)
-    x, y = map(abs, at_angle(angle))
-    support = text.box.width / 2 * x + text.box.height / 2 * y
-    return text.moved(*_from(point, angle, support + _NEAR))
+def _box_at(point: Point, angle: float, size: Box) -> Box:
+    """A box of that size that begins at a point, in a direction."""
+    x, y = at_angle(angle)
+    support = size.width / 2 * abs(x) + size.height / 2 * abs(y) + _NEAR
+    return Box.around((point[0] + support * x, point[1] + support * y), size.width, size.height)
 
 
 def _moved(box: Box, centre: Point) -> Box:

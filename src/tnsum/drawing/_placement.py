@@ -17,7 +17,7 @@ from tnsum.drawing._graph import Edge, Graph, Stub, graph_of
 from tnsum.drawing._labels import LABEL_SIZE, Board
 from tnsum.drawing._lines import edge_lines
 from tnsum.drawing._places import Places
-from tnsum.drawing._scaling import scales_of
+from tnsum.drawing._scaling import pixels_of
 from tnsum.drawing._scene import Mark, Point, Scene, in_column, lone_text, packed
 from tnsum.drawing._stress import given
 from tnsum.drawing._subjects import Subject
@@ -99,18 +99,22 @@ def _drawn(part: Part, places: Places | None = None) -> Scene:
     edge_widths = [
         0.0 if edge.mode in part.dots.values() else widths[edge.mode] for edge in part.edges
     ]
-    x, y = scales_of(places, part.faces, part.edges, edge_widths, at_vertex)
-    n_tries = 8 if len(part.faces) <= 30 else 3 if len(part.faces) <= 150 else 1
-    best: Board | None = None
-    for _ in range(n_tries):
-        board = _board(part, places, (x, y))
-        if best is None or board.n_missing < best.n_missing:
-            best = board
-        if not best.n_missing:
+    centres = pixels_of(places, part.faces, part.edges, edge_widths, at_vertex)
+    best = board = _board(part, places, centres)
+    for _ in range(_tries(len(part.faces))):
+        if not board.n_missing:
             break
-        x, y = _GROWTH * x, _GROWTH * y
-    assert best is not None
+        centres = [(_GROWTH * x, _GROWTH * y) for x, y in centres]
+        board = _board(part, places, centres)
+        best = board if board.n_missing < best.n_missing else best
     return Scene(tuple(best.lines) + _faces(part, best.centres) + tuple(best.texts))
+
+
+def _tries(n_vertices: int) -> int:
+    """How often everything may be drawn further apart: not where nothing is, or where it takes long."""
+    if n_vertices == 1:
+        return 0
+    return 7 if n_vertices <= 30 else 2 if n_vertices <= 60 else 0
 
 
 def _faces(part: Part, centres: Sequence[Point]) -> tuple[Mark, ...]:
@@ -121,11 +125,10 @@ def _faces(part: Part, centres: Sequence[Point]) -> tuple[Mark, ...]:
     )
 
 
-def _board(part: Part, places: Places, scales: Point) -> Board:
-    """Everything at its place for one choice of scales."""
-    centres = [(scales[0] * x, scales[1] * y) for x, y in places.points]
+def _board(part: Part, places: Places, centres: Sequence[Point]) -> Board:
+    """Everything at its place around the centres of nodes and dots."""
     lines = edge_lines(part.edges, part.faces, centres, places, part.titles)
-    board = Board(part.faces, centres, lines, part.edges)
+    board = Board(part.faces, centres, lines, part.edges, part.stubs)
     for stub in part.stubs:
         board.put_stub(
             stub, places.outward[stub.vertex], part.labels[stub.mode], part.titles[stub.mode]

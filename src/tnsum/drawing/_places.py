@@ -1,7 +1,7 @@
 """Where the vertices of one connected graph lie, in units that are turned into pixels later.
 
 `Places` are what every arrangement gives: a point for each vertex, the directions in which lines that
-end nowhere should leave it, the best first, and whether both axes must be scaled alike. Angles are in
+end nowhere should leave it, the best first, and what scaling may do to them. Angles are in
 degrees, 0 to the right and 90 down.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from tnsum.drawing._scene import Point
 
@@ -28,8 +28,9 @@ class Places:
     points : tuple of Point
     outward : tuple of tuple of float
         For each vertex the directions for lines that end nowhere, the best first.
-    is_rigid : bool
-        Whether both axes must be scaled alike, so that a circle stays one.
+    kind : {"lined up", "rigid", "loose"}
+        Whether points lie in rows and columns, whose axes are scaled apart; or both axes are scaled
+        alike, so that a circle stays one; or points may be moved a little besides.
     turns : mapping of (int, int) to float
         Pairs of vertices, the smaller first, whose line leaves both to one side: how far, to the
         right if positive.
@@ -39,7 +40,7 @@ class Places:
 
     points: tuple[Point, ...]
     outward: tuple[tuple[float, ...], ...]
-    is_rigid: bool
+    kind: Literal["lined up", "rigid", "loose"]
     turns: Mapping[tuple[int, int], float] = field(default_factory=dict)
     flows_right: bool = False
 
@@ -57,14 +58,3 @@ def angle_of(start: Point, end: Point) -> float:
 def between(one: float, other: float) -> float:
     """How far apart two directions are, from 0 to 180."""
     return abs((one - other + 180) % 360 - 180)
-
-
-def steps_from(neighbours: Neighbours, start: int) -> list[int]:
-    """The number of steps from one vertex to each."""
-    steps = {start: 0}
-    order = [start]
-    for vertex in order:
-        new = [other for other in neighbours[vertex] if other not in steps]
-        steps.update(dict.fromkeys(new, steps[vertex] + 1))
-        order += new
-    return [steps[vertex] for vertex in range(len(neighbours))]

@@ -44,7 +44,9 @@ def comb_of(neighbours: Neighbours, backbone: Sequence[int], n_physical: Sequenc
                 outward[other] = (DOWN, RIGHT, LEFT) if side > 0 else (UP, RIGHT, LEFT)
     turns = _turns(backbone, width)
     order = range(len(neighbours))
-    return Places(tuple(points[v] for v in order), tuple(outward[v] for v in order), False, turns)
+    return Places(
+        tuple(points[v] for v in order), tuple(outward[v] for v in order), "lined up", turns
+    )
 
 
 def long_ring_of(neighbours: Neighbours, cycle: Sequence[int]) -> Places:
@@ -64,7 +66,7 @@ def long_ring_of(neighbours: Neighbours, cycle: Sequence[int]) -> Places:
     turns[_pair(cycle[0], cycle[-1])] = -3.2
     order = range(len(neighbours))
     outward = ((DOWN, UP, RIGHT, LEFT),) * len(neighbours)
-    return Places(tuple(points[v] for v in order), outward, False, turns)
+    return Places(tuple(points[v] for v in order), outward, "lined up", turns)
 
 
 def _path(neighbours: Neighbours, start: int, first: int) -> list[int]:

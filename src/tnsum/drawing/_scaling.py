@@ -1,31 +1,41 @@
-"""How many pixels a unit of an arrangement is, at least, so that nodes and their texts have room."""
+"""Arrangements in pixels, as small as nodes and their texts allow."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tnsum.drawing._faces import Face
 from tnsum.drawing._graph import Edge
 from tnsum.drawing._places import Places, angle_of
+from tnsum.drawing._scene import Point
 
 _SHORTEST_LINE = 30.0
 _SHORTEST_SWING = 64.0
 _GAP = 12.0
+# The part of the lines that must be long enough where points may be moved.
+_LONG_LINES = 0.8
+_MOST_PUSHES = 20
+_ROOM = 80.0
+_MANY = 20
 # A line that ends nowhere, with its text below it.
 _STUB_ROOM = 38.0
 
+Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
-def scales_of(
+
+def pixels_of(
     places: Places,
     faces: Sequence[Face],
     edges: Sequence[Edge],
     edge_widths: Sequence[float],
     stub_widths: Sequence[float],
-) -> tuple[float, float]:
-    """The pixels of a unit to the right and of a unit down.
+) -> list[Point]:
+    """The centre of each vertex in pixels, as near to one another as nodes and texts allow.
 
     `edge_widths` are the widths of the texts at lines, `stub_widths` for each vertex that of the widest
     text at a line that ends there, or zero.
@@ -35,9 +45,26 @@ def scales_of(
         for edge, width in zip(edges, edge_widths, strict=True)
         if (min(edge.start, edge.end), max(edge.start, edge.end)) not in places.turns
     ]
-    if places.is_rigid:
-        scale = max(_apart(places, faces), _along_lines(places, faces, [e for e, _ in straight]))
-        return scale, scale
+    if places.kind == "lined up":
+        scale_x, scale_y = _scales(places, faces, straight, stub_widths)
+        return [(scale_x * x, scale_y * y) for x, y in places.points]
+    along = _along_lines(places, faces, [edge for edge, _ in straight])
+    if places.kind == "rigid":
+        scale = max([_apart(places, faces), *along])
+        return [(scale * x, scale * y) for x, y in places.points]
+    # A few lines may be short, and few nodes too near: these are moved apart, one by one.
+    points, halves = np.array(places.points), _halves(faces)
+    scale = max(float(np.quantile(along, _LONG_LINES)), _for_texts(points, halves))
+    return _moved_apart(scale * points, halves)
+
+
+def _scales(
+    places: Places,
+    faces: Sequence[Face],
+    straight: Sequence[tuple[Edge, float]],
+    stub_widths: Sequence[float],
+) -> tuple[float, float]:
+    """The pixels of a unit to the right and of a unit down, of points in rows and columns."""
     boxes = [face.box for face in faces]
     wanted = [1.0], [1.0]
     for edge, text_width in straight:
@@ -80,10 +107,13 @@ def _next_to_each_other(places: Places, axis: int) -> list[tuple[int, int]]:
     return pairs
 
 
+def _halves(faces: Sequence[Face]) -> Numbers:
+    return np.array([(face.box.width / 2, face.box.height / 2) for face in faces])
+
+
 def _apart(places: Places, faces: Sequence[Face]) -> float:
     """The scale at which no two nodes overlap."""
-    points = np.array(places.points)
-    halves = np.array([(face.box.width / 2, face.box.height / 2) for face in faces])
+    points, halves = np.array(places.points), _halves(faces)
     apart = np.abs(points[:, None, :] - points[None, :, :])
     room = halves[:, None, :] + halves[None, :, :] + _GAP
     # Boxes are apart as soon as they are along one of the axes.
@@ -92,13 +122,39 @@ def _apart(places: Places, faces: Sequence[Face]) -> float:
     return float(needed.max())
 
 
-def _along_lines(places: Places, faces: Sequence[Face], edges: Sequence[Edge]) -> float:
-    """The scale at which every line can be seen."""
-    found = 1.0
+def _for_texts(points: Numbers, halves: Numbers) -> float:
+    """The scale at which each of many nodes has the room around it that its lines and texts need."""
+    if len(points) < _MANY:
+        return 0.0
+    wanted = (2 * halves + _ROOM).prod(axis=1).sum()
+    return math.sqrt(wanted / max(float(np.ptp(points, axis=0).prod()), 1.0))
+
+
+def _moved_apart(points: Numbers, halves: Numbers) -> list[Point]:
+    """Points with boxes that overlap pushed apart, again and again, along the axis where it is less."""
+    room = halves[:, None, :] + halves[None, :, :] + _GAP
+    for _ in range(_MOST_PUSHES):
+        apart = points[:, None, :] - points[None, :, :]
+        overlap = room - np.abs(apart)
+        np.einsum("iik->ik", overlap)[:] = 0
+        both = (overlap > 0).all(axis=2)
+        if not both.any():
+            break
+        along_x = both & (overlap[:, :, 0] <= overlap[:, :, 1])
+        push = np.stack([along_x, both & ~along_x], axis=2) * overlap
+        # Of two at one place the earlier one goes to the left and up.
+        order = np.sign(np.arange(len(points))[:, None] - np.arange(len(points)))[:, :, None]
+        sign = np.where(apart == 0, order, np.sign(apart))
+        points = points + 0.55 * (push * sign).sum(axis=1)
+    return [(float(x), float(y)) for x, y in points]
+
+
+def _along_lines(places: Places, faces: Sequence[Face], edges: Sequence[Edge]) -> list[float]:
+    """For each line the scale at which it can be seen."""
+    found = []
     for edge in edges:
         start, end = places.points[edge.start], places.points[edge.end]
         angle = angle_of(start, end)
-        length = max(float(np.hypot(*np.subtract(start, end))), 1e-6)
         covered = faces[edge.start].reach(angle) + faces[edge.end].reach(angle)
-        found = max(found, (covered + _SHORTEST_LINE) / length)
+        found.append((covered + _SHORTEST_LINE) / max(math.dist(start, end), 1e-6))
     return found

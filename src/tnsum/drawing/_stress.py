@@ -10,14 +10,18 @@ seed is fixed: a graph looks the same every time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from tnsum.drawing._places import Neighbours, Places, angle_of, steps_from
+from tnsum.drawing._places import Neighbours, Places, angle_of
 from tnsum.drawing._scene import Point
 
 _STEPS = 60
+# Each step takes time with the square of the number of vertices.
+_MANY = 300
+_STEPS_FOR_MANY = 20
 _SEED = 0
 
 Matrix: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
@@ -27,7 +31,8 @@ def spread(neighbours: Neighbours, n_physical: Sequence[int]) -> Places:
     """The vertices of a connected graph, neighbours about one unit apart."""
     distances = _distances(neighbours)
     found = _majorised(_start(distances), distances)
-    return given([(float(x), float(y)) for x, y in found], n_physical)
+    places = given([(float(x), float(y)) for x, y in found], n_physical)
+    return replace(places, kind="loose")
 
 
 def given(points: Sequence[Point], n_physical: Sequence[int]) -> Places:
@@ -35,7 +40,7 @@ def given(points: Sequence[Point], n_physical: Sequence[int]) -> Places:
     x, y = (sum(values) / len(points) for values in zip(*points, strict=True))
     centred = [(a - x, b - y) for a, b in points]
     outward = tuple(_away(p, n) for p, n in zip(centred, n_physical, strict=True))
-    return Places(tuple(centred), outward, True)
+    return Places(tuple(centred), outward, "rigid")
 
 
 def _away(point: Point, n_physical: int) -> tuple[float, ...]:
@@ -47,7 +52,19 @@ def _away(point: Point, n_physical: int) -> tuple[float, ...]:
 
 def _distances(neighbours: Neighbours) -> Matrix:
     """The lengths of the shortest ways between all pairs of vertices."""
-    return np.array([steps_from(neighbours, v) for v in range(len(neighbours))], dtype=np.float64)
+    flat = np.array([other for some in neighbours for other in some])
+    starts = np.cumsum([0, *map(len, neighbours[:-1])])
+    n = len(neighbours)
+    found = np.zeros((n, n))
+    reached = np.eye(n, dtype=bool)
+    length = 0
+    while not reached.all():
+        length += 1
+        # What a neighbour reaches is one step further away.
+        new = np.logical_or.reduceat(reached[flat], starts, axis=0) & ~reached
+        found[new] = length
+        reached |= new
+    return found
 
 
 def _start(distances: Matrix) -> Matrix:
@@ -71,7 +88,7 @@ def _majorised(points: Matrix, distances: Matrix) -> Matrix:
     laplacian = np.diag(weights.sum(axis=1)) - weights
     inverse = np.linalg.inv(laplacian + 1 / n) - 1 / n
     pulls = weights * distances
-    for _ in range(_STEPS):
+    for _ in range(_STEPS if n <= _MANY else _STEPS_FOR_MANY):
         apart = points[:, None, :] - points[None, :, :]
         lengths = np.sqrt((apart**2).sum(axis=2))
         ratios = pulls / np.maximum(lengths, 1e-9)

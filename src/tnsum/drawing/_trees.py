@@ -79,7 +79,7 @@ def _star(neighbours: Neighbours, centre: int) -> Places:
                 break
             vertex, before, radius = following[0], vertex, radius + 1
     order = range(len(neighbours))
-    return Places(tuple(points[v] for v in order), tuple(outward[v] for v in order), True)
+    return Places(tuple(points[v] for v in order), tuple(outward[v] for v in order), "rigid")
 
 
 def _levels(neighbours: Neighbours, root: int) -> Places:
@@ -109,7 +109,7 @@ def _levels(neighbours: Neighbours, root: int) -> Places:
         points = tuple((float(depth[v]), place[v]) for v in vertices)
         outward = tuple((RIGHT, DOWN, UP) if not children[v] else (UP, DOWN, LEFT)
                         for v in vertices)  # fmt: skip
-    return Places(points, outward, False, flows_right=n_leaves > _MOST_LEAVES_BELOW)
+    return Places(points, outward, "lined up", flows_right=n_leaves > _MOST_LEAVES_BELOW)
 
 
 def _leaves_in_order(children: dict[int, list[int]], root: int) -> list[int]:
