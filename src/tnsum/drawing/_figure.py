@@ -59,6 +59,8 @@ def file_of(figure: Figure, kind: str, ground: str) -> bytes:
     """A figure as a PDF, SVG or PNG file, the same for the same figure."""
     dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}[kind]
     file = io.BytesIO()
+    # A patch that cannot be seen would stay so, whatever its colour.
+    figure.patch.set_alpha(None)
     with mpl.rc_context({"svg.hashsalt": "tnsum"}):
         figure.savefig(file, format=kind, dpi=_DPI, facecolor=ground, metadata=dates)
     return file.getvalue()

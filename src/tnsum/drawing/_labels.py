@@ -91,7 +91,7 @@ class Board:
     def put_beside_dot(self, vertex: int, label: str, title: str) -> None:
         """The text of a mode that many nodes hold, beside its dot."""
         text = Text((0.0, 0.0), label, LABEL_SIZE, "size", title)
-        for further in (0.0, 10.0, 20.0, 30.0):
+        for further in (0.0, 10.0, 20.0, 30.0, 45.0, 60.0):
             for angle in self._directions(vertex, ()):
                 distance = self._faces[vertex].reach(angle) + further
                 start = _from(self.centres[vertex], angle, distance)
@@ -121,7 +121,7 @@ class Board:
         """Directions to try: those wished for, then all around, none along a line that is there."""
         taken = self._angles[vertex]
         n = max(16, 2 * self._crowds[vertex])
-        nearest = min(24.0, 220 / self._crowds[vertex])
+        nearest = min(24.0, 150 / self._crowds[vertex])
         yield from (a for a in wished if all(between(a, b) > nearest for b in taken))
         around = [(self._room(vertex, 360 * k / n), 360 * k / n) for k in range(n)]
         # Those between other lines first, and of two alike the lower one.

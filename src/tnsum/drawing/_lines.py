@@ -21,8 +21,12 @@ def edge_lines(
     centres: Sequence[Point],
     places: Places,
     titles: Mapping[str, str],
+    widest: float,
 ) -> list[Line]:
-    """One line for each edge, from centre to centre; nodes are painted over their ends."""
+    """One line for each edge, from centre to centre; nodes are painted over their ends.
+
+    `widest` is the width of the widest text: a line around others leaves room for theirs.
+    """
     pairs = [(min(e.start, e.end), max(e.start, e.end)) for e in edges]
     counts = Counter(pairs)
     seen: dict[tuple[int, int], int] = {}
@@ -35,6 +39,7 @@ def edge_lines(
         if pair in places.turns:
             side = places.turns[pair]
             out = max(faces[v].box.width / 2 for v in pair) + _TURN * abs(side) + 2 * _BEND * number
+            out += 1.5 * widest if abs(side) > 1 else 0.0
             points = _around(start, end, math.copysign(out, side))
         elif places.flows_right and start[0] != end[0]:
             shift = 2 * _BEND * (number - (counts[pair] - 1) / 2)

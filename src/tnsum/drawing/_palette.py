@@ -41,7 +41,7 @@ LIGHT: Mapping[Role, Ink] = MappingProxyType({
     "block 2": Ink("#fbdde4", "#bd4a68"),
     "text": Ink("#1f2933", None),
     "size": Ink("#4f5b69", None),
-    "faint text": Ink("#667180", None),
+    "faint text": Ink("#566170", None),
 })  # fmt: skip
 
 DARK: Mapping[Role, Ink] = MappingProxyType({

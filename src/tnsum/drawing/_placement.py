@@ -127,7 +127,8 @@ def _faces(part: Part, centres: Sequence[Point]) -> tuple[Mark, ...]:
 
 def _board(part: Part, places: Places, centres: Sequence[Point]) -> Board:
     """Everything at its place around the centres of nodes and dots."""
-    lines = edge_lines(part.edges, part.faces, centres, places, part.titles)
+    widest = max((width_of(text, LABEL_SIZE) for text in part.labels.values()), default=0.0)
+    lines = edge_lines(part.edges, part.faces, centres, places, part.titles, widest)
     board = Board(part.faces, centres, lines, part.edges, part.stubs)
     for stub in part.stubs:
         board.put_stub(

@@ -7,7 +7,7 @@ palette turns into colours, and a title: what a reader is told who points at it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -77,8 +77,9 @@ class Line:
 
     @property
     def box(self) -> Box:
-        """A box that holds the line: that of its points, which hold every such curve."""
-        xs, ys = zip(*self.points, strict=True)
+        """A box that holds the line; of a curve, of points along it."""
+        n = 1 if len(self.points) == 2 else _STEPS_ALONG_CURVE
+        xs, ys = zip(*(on_curve(self.points, k / n) for k in range(n + 1)), strict=True)
         return Box(min(xs), min(ys), max(xs), max(ys))
 
     def moved(self, x: float, y: float) -> Line:
@@ -123,6 +124,7 @@ class Text:
 Mark: TypeAlias = Line | Shape | Text
 
 _MARGIN = 6.0
+_STEPS_ALONG_CURVE = 16
 
 
 @dataclass(frozen=True)
@@ -199,11 +201,6 @@ def on_curve(points: Sequence[Point], t: Any) -> tuple[Any, Any]:
     while len(level) > 1:
         level = [((1 - t) * a[0] + t * b[0], (1 - t) * a[1] + t * b[1]) for a, b in pairwise(level)]
     return level[0]
-
-
-def texts(marks: Iterable[Mark]) -> list[Text]:
-    """The texts among marks."""
-    return [mark for mark in marks if isinstance(mark, Text)]
 
 
 def _moved(box: Box, x: float, y: float) -> Box:

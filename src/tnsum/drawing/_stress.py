@@ -18,7 +18,7 @@ import numpy as np
 from tnsum.drawing._places import Neighbours, Places, angle_of
 from tnsum.drawing._scene import Point
 
-_STEPS = 60
+_STEPS = 40
 # Each step takes time with the square of the number of vertices.
 _MANY = 300
 _STEPS_FOR_MANY = 20
@@ -89,9 +89,8 @@ def _majorised(points: Matrix, distances: Matrix) -> Matrix:
     inverse = np.linalg.inv(laplacian + 1 / n) - 1 / n
     pulls = weights * distances
     for _ in range(_STEPS if n <= _MANY else _STEPS_FOR_MANY):
-        apart = points[:, None, :] - points[None, :, :]
-        lengths = np.sqrt((apart**2).sum(axis=2))
-        ratios = pulls / np.maximum(lengths, 1e-9)
+        apart = points[:, 0, None] - points[:, 0], points[:, 1, None] - points[:, 1]
+        ratios = pulls / np.maximum(np.hypot(*apart), 1e-9)
         points = inverse @ (ratios.sum(axis=1)[:, None] * points - ratios @ points)
     centred: Matrix = points - points.mean(axis=0)
     return centred

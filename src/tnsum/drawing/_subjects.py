@@ -22,7 +22,7 @@ from tnsum.errors import NetworkError
 from tnsum.explicit import explicit_topology
 from tnsum.network import Network, NetworkStack
 from tnsum.summation import NetworkSum
-from tnsum.topology import Topology, printable
+from tnsum.topology import Topology, printable, short
 
 Drawable: TypeAlias = Topology | Network | NetworkStack | NetworkSum | Compression
 
@@ -129,7 +129,8 @@ def sum_subject(s: NetworkSum, texts: Mapping[str, Sequence[str]] | None = None)
         layout = _layout(modes, topology)
         title = f"{_title(name, topology, sizes)}; {_counted(s.n_summands, 'block')} {layout}"
         faces[name] = block_face(name, roles[name], title, blocks, layout, line)
-    return Subject(topology, sizes, faces, "", repr(s))
+    what = f"Sum of {_counted(s.n_summands, 'network')} of order {s.order}, shape {short(s.shape)}"
+    return Subject(topology, sizes, faces, "", what)
 
 
 def _plain(

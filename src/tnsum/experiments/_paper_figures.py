@@ -18,7 +18,6 @@ from tnsum.drawing._figure import figure_of
 from tnsum.drawing._paper import building_blocks, matrix_chain_sum, tucker_sum, two_networks
 from tnsum.drawing._scene import Scene
 from tnsum.drawing._svg import svg_of
-from tnsum.errors import NetworkError
 from tnsum.experiments._figures import (
     INK,
     accuracy_figure,
@@ -34,7 +33,7 @@ from tnsum.experiments._reproduce import reproduce
 from tnsum.experiments._settings import Settings
 from tnsum.experiments._splits import percent
 from tnsum.experiments._stored import StoredRun, stored_run
-from tnsum.topology import printable
+from tnsum.storage import faults_named
 
 _SMALL_RUN = "experiment"
 _SETTINGS = Settings(("paper",), (0.05, 0.1, 0.2, 0.5, 0.8), n_splits=3)
@@ -151,11 +150,7 @@ def _page(figures: tuple[PaperFigure, ...]) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    try:
+    with faults_named(path, "saved"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
             file.write(content)
-    except OSError as error:
-        raise NetworkError(
-            f"{printable(os.fspath(path))} cannot be written: {error.strerror}."
-        ) from error
