@@ -42,6 +42,7 @@ bench: $(VENV)/bench.done
 	$(BIN)/python benchmarks/loops.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/calibration.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/fusion.py --write benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/drawing.py --write benchmarks/RESULTS.md
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

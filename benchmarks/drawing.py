@@ -1,13 +1,6 @@
-"""How long pictures take: networks of about a hundred nodes, as SVG and by matplotlib.
+"""How long pictures take: networks of about a hundred nodes, as SVG and by matplotlib."""
 
-Run it with `python benchmarks/drawing.py`. Each picture is drawn seven times; the median counts.
-"""
-
-from __future__ import annotations
-
-import statistics
-import time
-from collections.abc import Callable
+from measure import Report, run, in_seconds, interleaved  # isort: skip - threads
 
 import matplotlib as mpl
 import numpy as np
@@ -16,6 +9,8 @@ from matplotlib import pyplot
 import tnsum
 from tnsum.drawing import to_svg
 from tnsum.drawing._paper import mera
+
+PACKAGES = ("tnsum", "numpy", "matplotlib")
 
 mpl.use("agg")
 
@@ -39,41 +34,34 @@ def grid(n: int) -> tnsum.Network:
     return tnsum.grid([[node(a, b) for b in range(n)] for a in range(n)])
 
 
-def pictures() -> dict[str, object]:
+def a_hundred_nodes(report: Report, quick: bool) -> None:
     ends = {0: (1, 4, 3), 99: (3, 4, 1)}
     train = tnsum.tensor_train([np.ones(ends.get(k, (3, 4, 3))) for k in range(100)])
-    return {
+    pictures: dict[str, object] = {
         "tensor train, 100 nodes": train,
-        "sum of 1000 trains, 100 nodes": tnsum.add(*[train] * 1000),
+        "sum of 100 trains, 100 nodes": tnsum.add(*[train] * 100),
         "ring, 100 nodes": tnsum.tensor_ring([np.ones((3, 4, 3))] * 100),
         "grid, 100 nodes": grid(10),
         "MERA, 57 nodes": mera()[0],
         "random graph, 100 nodes": random_graph(100),
-        "random graph, 1000 nodes": random_graph(1000),
     }
+    svg = interleaved(
+        {name: lambda x=x: to_svg(x) for name, x in pictures.items()}, 0 if quick else 1
+    )
+    drawn = interleaved(
+        {name: lambda x=x: (tnsum.draw(x), pyplot.close("all")) for name, x in pictures.items()}, 0
+    )
+    report.text("## A hundred nodes")
+    rows = [(name, in_seconds(svg[name]), in_seconds(drawn[name])) for name in pictures]
+    report.table(("picture", "SVG", "matplotlib, without writing a file"), rows)
 
 
-def median(call: Callable[[], object], repeats: int) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
-def main() -> None:
-    print("| picture | SVG, ms | matplotlib, ms |")
-    print("|---|---|---|")
-    for name, x in pictures().items():
-        repeats = 1 if "1000 nodes" in name else 7
-        svg = median(lambda x=x: to_svg(x), repeats)
-        if repeats == 1:
-            print(f"| {name} | {1000 * svg:.0f} | |")
-            continue
-        figure = median(lambda x=x: (tnsum.draw(x), pyplot.close("all")), 3)
-        print(f"| {name} | {1000 * svg:.0f} | {1000 * figure:.0f} |")
+def a_thousand_nodes(report: Report, quick: bool) -> None:
+    if not quick:
+        x = random_graph(1000)
+        found = interleaved({"svg": lambda: to_svg(x)}, 0, at_least=1, at_most=1)
+        report.text(f"A random graph of 1000 nodes takes {in_seconds(found['svg'])} as SVG.")
 
 
 if __name__ == "__main__":
-    main()
+    run((a_hundred_nodes, a_thousand_nodes), "Pictures", PACKAGES, __doc__)
