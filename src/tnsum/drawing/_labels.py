@@ -19,7 +19,9 @@ LABEL_SIZE = 11.0
 _STUB = 22.0
 _BAR = 5.0
 _NEAR = 3.0
-_PAST = 4.5
+# No text comes nearer to a node, and no line is looked at before it is clear of it.
+_BESIDE = 2.0
+_PAST = 7.5
 # Room around all nodes for lines that end nowhere and their texts.
 _MARGIN = 260.0
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.85)
@@ -60,7 +62,7 @@ class Board:
         for line in lines:
             self._plane.take_along(line.points)
         for box in boxes[len(lines) :]:
-            self._plane.take(box)
+            self._plane.take(box.grown(_BESIDE))
         self._angles: list[list[float]] = [[] for _ in centres]
         for line, edge in zip(lines, edges, strict=True):
             for vertex in (edge.start, edge.end):

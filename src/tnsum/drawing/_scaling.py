@@ -72,7 +72,7 @@ def _scales(
         width = (boxes[edge.start].width + boxes[edge.end].width) / 2
         height = (boxes[edge.start].height + boxes[edge.end].height) / 2
         if x and (not y or places.flows_right):
-            room = max(text_width + 14, _SHORTEST_SWING if y else _SHORTEST_LINE)
+            room = max(text_width + 18, _SHORTEST_SWING if y else _SHORTEST_LINE)
             wanted[0].append((width + room) / x)
         if y and not places.flows_right:
             wanted[1].append((height + _SHORTEST_LINE) / y)
