@@ -9,7 +9,7 @@ import click
 
 from tnsum._replacing import replacing
 from tnsum.cli._description import in_one_line
-from tnsum.cli._output import console
+from tnsum.cli._output import say
 from tnsum.drawing import to_svg, to_tikz
 from tnsum.drawing._subjects import Drawable
 from tnsum.network import Network
@@ -66,7 +66,7 @@ def draw(file: str, output: str, theme: str | None, node: str | None) -> None:
     content = _content(cast("Drawable", x), kind, theme, node)
     with faults_named(output, "saved"), replacing(output) as written:
         written.write(content)
-    console().print(f"{printable(output)}: drawing of a {in_one_line(x)}")
+    say(f"{printable(output)}: drawing of a {in_one_line(x)}")
 
 
 def _content(x: Drawable, kind: str, theme: str | None, node: str | None) -> bytes:

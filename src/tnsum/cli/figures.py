@@ -7,7 +7,7 @@ import os
 import click
 
 from tnsum.cli._libraries import libraries_needed
-from tnsum.cli._output import console
+from tnsum.cli._output import say
 from tnsum.topology import printable
 
 
@@ -33,11 +33,8 @@ def figures(folder: str, results: str | None) -> None:
     """
     with libraries_needed("tnsum figures"):
         from tnsum.experiments._paper_figures import paper_figures
-    out = console()
     if results is None:
-        out.print(
-            "No --results were given: a small experiment on objects made by a program, not ETH-80"
-        )
+        say("No --results were given: a small experiment on objects made by a program, not ETH-80")
     for one in paper_figures(folder, results, progress=True):
-        out.print(printable(f"{os.path.join(folder, one.name)}.svg: {one.caption}"))
-    out.print(f"\nPage: {printable(os.path.join(folder, 'index.html'))}")
+        say(printable(f"{os.path.join(folder, one.name)}.svg: {one.caption}"))
+    say(f"\nPage: {printable(os.path.join(folder, 'index.html'))}")
