@@ -139,7 +139,7 @@ def _row(blocks: Sequence[Block | None], side: float, layout: BlockLayout) -> li
     step = side + _GAP + plus
     marks: list[Mark] = []
     for k, block in enumerate(blocks):
-        marks += _cell(block, k, len(blocks), (k * step, 0.0), side, (1.0, 0.0))
+        marks += _cell(block, k, (k * step, 0.0), side, (1.0, 0.0))
         if plus and k > 0:
             marks.append(Text(((k - 0.5) * step, 0.0), "+", NAME_SIZE, "text"))
     return marks
@@ -151,7 +151,7 @@ def _diagonal(blocks: Sequence[Block | None], side: float) -> list[Mark]:
     marks: list[Mark] = []
     for k, block in enumerate(blocks):
         place = k * step_x, k * step_y
-        marks += _cell(block, k, len(blocks), place, side, (step_x / step_y, 1.0))
+        marks += _cell(block, k, place, side, (step_x / step_y, 1.0))
     last = len(blocks) - 1
     if last:
         right, bottom = last * step_x, last * step_y
@@ -160,9 +160,7 @@ def _diagonal(blocks: Sequence[Block | None], side: float) -> list[Mark]:
     return marks
 
 
-def _cell(
-    block: Block | None, k: int, n: int, place: Point, side: float, towards: Point
-) -> list[Mark]:
+def _cell(block: Block | None, k: int, place: Point, side: float, towards: Point) -> list[Mark]:
     """One block, or three small dots for those left out."""
     if block is None:
         dots = [Box.around((0.0, 0.0), 3.0, 3.0)] * 3

@@ -59,7 +59,7 @@ def heat_map(x: Network | NetworkSum, name: str, new_figure: Callable[..., Figur
     bound = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
     image: Any = None
     for panel, choice in zip(panels.flat, shown, strict=False):
-        matrix = _slice(values, rows, columns, dict(zip(others, choice, strict=True)))
+        matrix = _slice(values, dict(zip(others, choice, strict=True)))
         image = panel.imshow(
             matrix, cmap="RdBu_r", vmin=-bound, vmax=bound, interpolation="nearest"
         )
@@ -115,9 +115,7 @@ def _axes_of(node: Node) -> tuple[int | None, int | None, list[int]]:
     return None, shown[0] if shown else None, others
 
 
-def _slice(
-    values: np.ndarray[Any, Any], rows: int | None, columns: int | None, choice: dict[int, int]
-) -> np.ndarray[Any, Any]:
+def _slice(values: np.ndarray[Any, Any], choice: dict[int, int]) -> np.ndarray[Any, Any]:
     where = tuple(choice.get(axis, slice(None)) for axis in range(values.ndim))
     return np.atleast_2d(values[where])
 

@@ -60,7 +60,6 @@ def _bent(start: Point, end: Point, offset: float) -> tuple[Point, ...]:
 
 def _around(start: Point, end: Point, out: float) -> tuple[Point, ...]:
     """A curve that leaves both ends to one side."""
-    # A curve of third order goes three quarters of the way to its controls.
     side = (max if out > 0 else min)(start[0], end[0]) + out
     return start, (side, start[1]), (side, end[1]), end
 

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, TypeAlias
 
 from tnsum.drawing._scene import Role
 from tnsum.errors import NetworkError
-
-Theme: TypeAlias = Literal["auto", "light", "dark"]
 
 LINE_WIDTH = 1.6
 OUTLINE_WIDTH = 1.5

@@ -57,15 +57,6 @@ class Box:
         """The box with a margin around it."""
         return Box(self.left - margin, self.top - margin, self.right + margin, self.bottom + margin)
 
-    def overlaps(self, other: Box) -> bool:
-        """Whether the two have more than a border in common."""
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
-
 
 @dataclass(frozen=True)
 class Line:

@@ -22,7 +22,7 @@ def tree_of(neighbours: Neighbours, n_physical: Sequence[int]) -> Places:
     """Where the vertices of a tree lie."""
     branching = [v for v, some in enumerate(neighbours) if len(some) > 2]
     if not branching:
-        return comb_of(neighbours, _longest_path(neighbours, n_physical), n_physical)
+        return comb_of(neighbours, _longest_path(neighbours), n_physical)
     if len(branching) == 1 and len(neighbours[branching[0]]) <= _MOST_ARMS:
         return _star(neighbours, branching[0])
     backbone = _backbone(neighbours, branching) if len(branching) > 1 else None
@@ -124,12 +124,12 @@ def _leaves_in_order(children: dict[int, list[int]], root: int) -> list[int]:
 
 def _root(neighbours: Neighbours, n_physical: Sequence[int]) -> int:
     """A vertex in the middle of the longest path; of two, one without a physical mode."""
-    path = _longest_path(neighbours, n_physical)
+    path = _longest_path(neighbours)
     middle = [path[(len(path) - 1) // 2], path[len(path) // 2]]
     return min(middle, key=lambda v: (n_physical[v] > 0, -len(neighbours[v]), v))
 
 
-def _longest_path(neighbours: Neighbours, n_physical: Sequence[int]) -> list[int]:
+def _longest_path(neighbours: Neighbours) -> list[int]:
     """A longest path of a tree, from the earlier one of its ends."""
     one = _downwards(neighbours, 0)[0][-1]
     order, parents = _downwards(neighbours, one)
