@@ -462,7 +462,7 @@ def test_colours_can_be_told_from_their_ground(theme: str) -> None:
     from tnsum.drawing._palette import GROUNDS, palette_of
 
     palette = palette_of(theme)
-    texts = [palette[role].fill for role in ("text", "size", "faint text")]
+    texts = [palette[role].fill for role in ("text", "size")]
     fills = [ink.fill for role, ink in palette.items() if "node" in role or "block" in role]
     for text in texts:
         for ground in (GROUNDS[theme], *fills):

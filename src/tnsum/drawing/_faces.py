@@ -146,17 +146,12 @@ def _row(blocks: Sequence[Block | None], side: float, layout: BlockLayout) -> li
 
 
 def _diagonal(blocks: Sequence[Block | None], side: float) -> list[Mark]:
-    """Blocks along the diagonal, with a zero on either side of it."""
+    """Blocks along the diagonal; what is beside it is left empty."""
     step_x, step_y = side + 2.0, _BLOCK
     marks: list[Mark] = []
     for k, block in enumerate(blocks):
         place = k * step_x, k * step_y
         marks += _cell(block, k, place, side, (step_x / step_y, 1.0))
-    last = len(blocks) - 1
-    if last:
-        right, bottom = last * step_x, last * step_y
-        for place in ((right, 0.0), (0.0, bottom)):
-            marks.append(Text(place, "0", _BLOCK_TEXT_SIZE, "faint text"))
     return marks
 
 

@@ -38,7 +38,6 @@ LIGHT: Mapping[Role, Ink] = MappingProxyType({
     "block 2": Ink("#fbdde4", "#bd4a68"),
     "text": Ink("#1f2933", None),
     "size": Ink("#4f5b69", None),
-    "faint text": Ink("#566170", None),
 })  # fmt: skip
 
 DARK: Mapping[Role, Ink] = MappingProxyType({
@@ -54,7 +53,6 @@ DARK: Mapping[Role, Ink] = MappingProxyType({
     "block 2": Ink("#4e2230", "#ec8aa4"),
     "text": Ink("#e8edf3", None),
     "size": Ink("#b4bfcc", None),
-    "faint text": Ink("#9aa6b4", None),
 })  # fmt: skip
 
 

@@ -19,7 +19,7 @@ Point: TypeAlias = tuple[float, float]
 
 Role: TypeAlias = Literal[
     "contraction line", "physical line", "physical node", "contraction node", "fourth-order node",
-    "behind", "dot", "block 0", "block 1", "block 2", "text", "size", "faint text",
+    "behind", "dot", "block 0", "block 1", "block 2", "text", "size",
 ]  # fmt: skip
 
 
