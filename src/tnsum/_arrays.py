@@ -16,6 +16,7 @@ from functools import lru_cache
 import array_api_compat
 import numpy as np
 
+from tnsum._numpy import NUMPY
 from tnsum._typing import Array, Device, DType, Namespace, Scalar
 from tnsum.errors import NetworkError
 
@@ -61,11 +62,8 @@ def _capital(text: str) -> str:
 
 
 def namespace(array: Array) -> Namespace:
-    """The namespace of an array that has been checked before.
-
-    NumPy follows the standard by itself: what array-api-compat wraps around it only takes time.
-    """
-    return np if isinstance(array, np.ndarray) else array_api_compat.array_namespace(array)
+    """The namespace of an array that has been checked before."""
+    return NUMPY if isinstance(array, np.ndarray) else array_api_compat.array_namespace(array)
 
 
 @lru_cache(maxsize=32)

@@ -28,11 +28,10 @@ def aligned(
     modes of equal ranks are matched where that is possible.
     """
     term, topology = terms[0], first.topology
-    if term.topology is topology and term.shape == first.shape and not equal_ranks:
-        _check_library(term, first, number)
+    _check_library(term, first, number)
+    if not equal_ranks and term.topology == topology and term.shape == first.shape:
         return terms
     labels = ("summand 0", f"summand {number}")
-    _check_library(term, first, number)
     same_ranks = not equal_ranks or dict(term.ranks) == dict(first.ranks)
     if term.topology == topology and same_ranks:
         modes: Mapping[str, str] = {mode: mode for mode in topology.modes}

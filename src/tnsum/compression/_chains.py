@@ -116,7 +116,7 @@ def truncated_chain(
     outside: list[Array | None] = [None] * len(x.groups)
     left, lost, up, product = budget**2, 0.0, 1, 0.0
     precision = float(xp.finfo(x.core.dtype).eps)
-    resolved = _RESOLVED * precision * float(xp.linalg.vector_norm(x.core)) ** 2
+    resolved = _RESOLVED * precision * length(xp, x.core) ** 2
     for v in range(len(x.triangles), 0, -1):
         parts = [_times(xp, group[v], o) for group, o in zip(x.groups, outside, strict=True)]
         below = x.triangles[v - 1]

@@ -78,6 +78,17 @@ class Factor:
             total = found if total is None else total + found
         return xp.reshape(total, (-1, width))
 
+    def squares(self, columns: Array) -> float:
+        """The squared norms of T_v[m] times a matrix of shape (m, rank, width), summed over m."""
+        xp, total = self.xp, 0.0
+        for piece in pieces_of(self.array, self.rank * math.prod(self.rows)):
+            some = Factor(xp, self.array[piece, ...], [r[piece, ...] for r in self.below]).whole()
+            gram = xp.matmul(conj(xp, some), xp.matrix_transpose(some))
+            seen, other = columns[piece, ...], xp.matmul(gram, columns[piece, ...])
+            product = xp.vecdot(xp.reshape(seen, (-1,)), xp.reshape(other, (-1,)))
+            total += float(xp.real(product))
+        return total
+
     def projected(self, basis: Array) -> Array:
         """Basis^H T_v for a basis of shape (rows, size), as R_v: of shape (m, rank, size)."""
         xp, size = self.xp, basis.shape[-1]

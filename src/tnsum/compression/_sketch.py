@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnsum._arrays import conj, on_host
-from tnsum._matrices import svd
+from tnsum._matrices import length, svd
 from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
@@ -85,12 +85,17 @@ def sketched_bases(
         exponent += taken
         step()
     core, _ = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
-    about = sketch.cancellation * float(xp.linalg.vector_norm(core))
+    ratio = sketch.cancellation
+    about = None if ratio is None else ratio * length(xp, core)
     return Orthogonal(bases, core, exponent, math.sqrt(lost), None, about)
 
 
 class _Sketch:
-    """The sum through as many test tensors as were needed so far; the first ones are the tests."""
+    """The sum through as many test tensors as were needed so far; the first ones are the tests.
+
+    `cancellation` is about the norms of all summands in quadrature, relative to that of the sum, once
+    there was a basis to be found.
+    """
 
     def __init__(
         self,
@@ -102,16 +107,14 @@ class _Sketch:
         precision: float,
     ) -> None:
         self._xp, self._tests, self._n_tests, self._most = xp, tests, n_tests, most
+        self._wanted, self._precision = enough, precision
+        self.cancellation: float | None = None
         # Where the dtype is the limit, spare columns are needed in any case.
         first = _FIRST_WIDTH + (_SPARE_COLUMNS if _NOISE * precision > enough > 0 else 0)
         width = most if enough == 0 and most < math.inf else min(most, first)
         self.width = self._rounded_up(width)
         self._outside = tests.outside(n_tests + self.width)
-        # What is below the noise of the sum is not found by looking longer.
-        self.cancellation = tests.cancellation(self._outside)
-        noise = precision * max(1.0, self.cancellation)
-        self._wanted, self._noise = enough, max(enough, _NOISE * noise)
-        self._enough = self._noise if enough or most == math.inf else 0.0
+        self._noise = self._enough = 0.0
 
     def basis(self, factors: Sequence[Factor], v: int) -> tuple[Array, float]:
         """An orthonormal basis of branch v, and what it loses of the sum, relative to its norm."""
@@ -119,6 +122,8 @@ class _Sketch:
         n_columns = sum(factor.n_columns for factor in factors)
         enough_columns = min(math.prod(factors[0].rows), n_columns, self._most)
         seen = self._seen(factors, self._outside[v])
+        if self.cancellation is None:
+            self._look_for_noise(factors, self._outside[v], seen)
         tests, sketch = seen[:, : self._n_tests], seen[:, self._n_tests :]
         losses = {}
         while True:
@@ -136,6 +141,19 @@ class _Sketch:
                 pairs = zip(self._outside[u], further[u], strict=True)
                 self._outside[u] = [xp.concat(pair, axis=2) for pair in pairs]
             sketch = xp.concat([sketch, self._seen(factors, further[v])], axis=1)
+
+    def _look_for_noise(
+        self, factors: Sequence[Factor], outside: Sequence[Array], seen: Array
+    ) -> None:
+        """Find how far the summands cancel: what is below the noise of the sum is not found by looking
+        longer.
+        """
+        total = length(self._xp, seen)
+        each = sum(f.squares(columns) for f, columns in zip(factors, outside, strict=True))
+        self.cancellation = math.sqrt(max(each, 0.0)) / total if total > 0 else math.inf
+        noise = self._precision * max(1.0, self.cancellation)
+        self._noise = max(self._wanted, _NOISE * noise)
+        self._enough = self._noise if self._wanted or self._most == math.inf else 0.0
 
     def _rounded_up(self, width: float) -> int:
         """The next multiple of a block."""

@@ -46,14 +46,12 @@ class TestTensors:
         self.block = block_of(tree)
         self._generator = np.random.default_rng(seed)
         self._has_siblings = below_siblings(tree)
-        is_large = [not is_kept for is_kept in are_kept(tree, groups[0])[:-1]]
-        self._is_wanted = is_large if any(is_large) else [True] * len(is_large)
-        self._first = self._is_wanted.index(True)
+        self._is_wanted = [not is_kept for is_kept in are_kept(tree, groups[0])[:-1]]
 
     def outside(self, width: int, start: int = 0) -> list[list[Array]]:
         """O_v for each branch from number `start` on and each group, of shape (m, rank up, width).
 
-        Branches that are kept as they are have none, unless all are.
+        Branches that are kept as they are have none.
         """
         xp, tree, groups = self._xp, self._tree, self._groups
         tests = [self._drawn(v, width) for v in range(len(tree))]
@@ -73,21 +71,6 @@ class TestTensors:
                 # Only ratios matter: one power of two for all summands is left out.
                 found[children[k]] = rescaled_together(xp, list(each))[0]
         return found
-
-    def cancellation(self, outside: Sequence[Sequence[Array]]) -> float:
-        """The norms of all summands in quadrature, relative to that of the sum, about."""
-        xp, v = self._xp, self._first
-        is_seen = [u == v for u in range(len(self._tree))]
-        for u in range(v, -1, -1):
-            for child in self._tree[u].children:
-                is_seen[child] = is_seen[child] or is_seen[u]
-        width = outside[v][0].shape[-1]
-        tests = [self._drawn(u, width) if is_seen[u] else None for u in range(v + 1)]
-        inside = self._inside(tests, is_seen)
-        seen = [xp.sum(i * o, axis=1) for i, o in zip(inside[v], outside[v], strict=True)]
-        total = float(xp.linalg.vector_norm(sum(xp.sum(part, axis=0) for part in seen)))
-        alone = math.hypot(*(float(xp.linalg.vector_norm(part)) for part in seen))
-        return alone / total if total > 0 else math.inf
 
     def _inside(self, tests: Sequence[Array | None], is_seen: Sequence[bool]) -> list[list[Array]]:
         """Some branches of each group through the test tensors; the others are empty."""
@@ -220,15 +203,19 @@ def _swapped(xp: Namespace, array: Array) -> Array:
 
 
 def _times_and_mixed(xp: Namespace, array: Array, above: Array, tests: Array) -> Array:
-    """(m, rank, n, rank up) times (m, rank up, width), then mixed: one block of columns after another,
-    so that nothing large is moved.
+    """(m, rank, n, rank up) times (m, rank up, width), with n and the columns of each block mixed.
+
+    The tests meet what is above first: then the longest sums are in the products of single summands,
+    which are small, and nothing large is moved.
     """
-    m, rank, _, up = array.shape
-    above = xp.permute_dims(xp.reshape(above, (m, up, -1, tests.shape[-1])), (2, 0, 1, 3))
-    product = xp.matmul(xp.reshape(array, (1, m, -1, up)), above)
-    product = xp.reshape(product, (above.shape[0], m * rank, -1))
-    mixed = xp.permute_dims(xp.matmul(product, tests), (1, 0, 2))
-    return xp.reshape(mixed, (m, rank, -1))
+    m, rank, n, up = array.shape
+    blocks, _, block = tests.shape
+    above = xp.permute_dims(xp.reshape(above, (m * up, blocks, block)), (1, 0, 2))
+    spread = xp.permute_dims(xp.reshape(tests, (blocks, n, block, block)), (0, 2, 1, 3))
+    seen = xp.matmul(above, xp.reshape(spread, (blocks, block, n * block)))
+    turned = xp.reshape(xp.permute_dims(array, (0, 1, 3, 2)), (1, m, rank, up * n))
+    product = xp.matmul(turned, xp.reshape(seen, (blocks, m, up * n, block)))
+    return xp.reshape(xp.permute_dims(product, (1, 2, 0, 3)), (m, rank, -1))
 
 
 def _mixed(xp: Namespace, array: Array, tests: Array) -> Array:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tnsum import _arrays
+from tnsum._matrices import length
 from tnsum._progress import Step, shown
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import Orthogonal, direct_bases
@@ -71,13 +72,13 @@ def compressed_tree(
     groups, exponent = groups_of(xp, s, topology, tree)
     with shown(f"Compressing {counted(s)}", len(tree) + 1, progress) as step:
         found, kind = _reduced(xp, tree, groups, tolerance, caps, precision, method, seed, step)
-        noise = precision * _alone(xp, tree, groups, found, kind, tolerance / precision)
-        arrays, error = _truncated(xp, tree, found, tolerance, caps, noise, kind, precision)
+        size = length(xp, found.core)
+        noise = precision * _alone(xp, tree, groups, found, size, kind, tolerance / precision)
+        arrays, error = _truncated(xp, tree, found, size, tolerance, caps, noise, kind, precision)
         step()
     if arrays is None:
         network = zero_network(xp, s, topology)
     else:
-        size = float(xp.linalg.vector_norm(found.core))
         check_range(found.exponent + exponent + math.log2(size), len(tree), s.dtype)
         network = network_of(xp, topology, s.shape, tree, scaled(arrays, found.exponent + exponent))
     return Compression(network, error, kind, "direct" if kind == "bound" else "sketch")
@@ -132,14 +133,15 @@ def _alone(
     tree: Sequence[Branch],
     groups: Sequence[Group],
     found: Orthogonal | Chain,
+    size: float,
     kind: str,
     digits: float,
 ) -> float:
     """The norms of all summands added, in the scale of what was found; in quadrature, for an estimate.
 
-    `digits` is the tolerance in units of machine precision: what is far below it need not be exact.
+    They are not less than `size`, the norm of the sum. `digits` is the tolerance in units of machine
+    precision: what is far below it need not be exact.
     """
-    size = float(xp.linalg.vector_norm(found.core))
     alone = found.alone
     if alone is None:
         unseen = size * digits / (_UNSEEN * _ROUNDING[kind] * math.sqrt(len(tree)))
@@ -155,6 +157,7 @@ def _truncated(
     xp: Namespace,
     tree: Sequence[Branch],
     found: Orthogonal | Chain,
+    size: float,
     tolerance: float,
     caps: Sequence[int | None],
     noise: float,
@@ -162,7 +165,6 @@ def _truncated(
     precision: float,
 ) -> tuple[list[Array] | None, float]:
     """The truncated arrays, or None if there is nothing but noise, and the relative error."""
-    size = float(xp.linalg.vector_norm(found.core))
     rounding = _ROUNDING[kind] * math.sqrt(len(tree)) * noise
     if size <= rounding:
         return None, 1.0
