@@ -263,11 +263,11 @@ def arithmetic_of(work: Callable[[], Any]) -> int:
 
         return mock.patch.object(owner, name, replaced)
 
-    def of_outside(_: Any, array: Any, above: Any, __: Any, tests: Any) -> int:
+    def of_outside(_: Any, array: Any, above: Any, __: Any, tests: Any, *___: Any) -> int:
         if above is None:
             return 2 * array.size * tests.shape[-1]
         width = above.shape[-1]
-        return 2 * array.size * width + 2 * array[..., 0].size * tests.shape[-1] * width
+        return 2 * array.size * width + 2 * array[:, 0].size * tests.shape[-1] * width
 
     def of_product(factor: Any, columns: Any) -> int:
         width, size = columns.shape[-1], factor.array.size

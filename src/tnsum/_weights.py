@@ -78,6 +78,11 @@ def _as_floating(weights: Array, name: str, beside: Array) -> Array:
 
 def is_complex_weight(weight: Scalar) -> bool:
     """Whether a number or an array of numbers is complex."""
+    # Most are plain numbers, and there may be many.
+    return type(weight) not in (int, float) and _is_complex(weight)
+
+
+def _is_complex(weight: Scalar) -> bool:
     return isinstance(weight, complex | np.complexfloating) or (
         is_array(weight) and is_complex(weight.dtype)
     )

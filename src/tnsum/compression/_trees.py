@@ -47,8 +47,6 @@ _ROUNDING = {"bound": 20.0, "estimate": 8.0}
 _OF_PRODUCT = 4.0
 # A rounding error so many times smaller than the tolerance need not be known better.
 _UNSEEN = 1000.0
-# How many times larger than what a sketch sees of them the summands hardly ever are.
-_UNSURE = 4.0
 # How many times larger than its estimate what a sketch loses hardly ever is.
 _LOSS = 4.0
 # What is added to an error of which a part is estimated.
@@ -142,15 +140,15 @@ def _alone(
     They are not less than `size`, the norm of the sum. `digits` is the tolerance in units of machine
     precision: what is far below it need not be exact.
     """
-    alone = found.alone
-    if alone is None:
-        unseen = size * digits / (_UNSEEN * _ROUNDING[kind] * math.sqrt(len(tree)))
-        if found.about is not None and _UNSURE * found.about <= unseen:
-            return max(_UNSURE * found.about, size)
-        enough = (math.log2(unseen) if unseen else -math.inf) + found.exponent
-        power = 1 if kind == "bound" else 2
-        alone = 2.0 ** (log2_of_norms(xp, tree, groups, power, enough) - found.exponent)
-    return max(alone, size)
+    if found.about is not None:
+        return max(found.about, size)
+    if found.alone is not None:
+        return max(found.alone, size)
+    unseen = size * digits / (_UNSEEN * _ROUNDING[kind] * math.sqrt(len(tree)))
+    enough = (math.log2(unseen) if unseen else -math.inf) + found.exponent
+    power = 1 if kind == "bound" else 2
+    log2 = log2_of_norms(xp, tree, groups, power, enough) - found.exponent
+    return max(float(2.0**log2), size)
 
 
 def _truncated(
