@@ -1,6 +1,7 @@
 """Tables of errors: the check of one row, and which `raise` of a module no row reaches."""
 
 import ast
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable
@@ -11,6 +12,23 @@ from unittest.mock import patch
 import pytest
 
 from tnsum import NetworkError
+from tnsum.errors import UnsuitableError
+
+# How messages begin that tell of something unsuitable, after which a command ends with exit code 2.
+UNSUITABLE = re.compile(
+    r"path must be a folder that holds one for each class; |'.*' must hold a folder for each class; "
+    r"|Folders in '.*' must have different names; |Each folder in '.*' must hold images of one class; "
+    r"|Each path must be an image or a folder of images; |There must be images of ETH-80 in "
+    r"|There must be images of two classes at least; |Each class must have two images at least, "
+    r"|\S+ must be new, empty, or of an earlier run; |\S+ must be of a run with the same settings; "
+    r"|A fraction must leave images |Leaving out an object of every class needs two "
+    r"|\S+ must be the folder of a finished "
+)
+
+
+def kind_of(message: str) -> type[NetworkError]:
+    """The type of the error with that message, where it is of images, folders or runs."""
+    return UnsuitableError if UNSUITABLE.match(message) else NetworkError
 
 
 def check_message(call: Callable[[], Any], error: type[Exception], message: str) -> None:

@@ -268,9 +268,11 @@ def prepare(root: Path) -> None:
     image = (root / "new/flat/00.png").read_bytes()
     (root / "only/pear").mkdir(parents=True)
     (root / "only/pear/a.png").write_bytes(image)
-    for name in ("empty", "one/pear", "lonely/pear", "lonely/plum", "broken/pear", "broken/plum"):
+    for name in ("empty", "one/pear", "lonely/pear", "lonely/plum", "broken/pear", "broken/plum",
+                 "hollow/pear", "hollow/plum"):  # fmt: skip
         (root / name).mkdir(parents=True)
-    for name in ("one/pear/a", "one/pear/b", "lonely/pear/a", "lonely/plum/a", "lonely/plum/b"):
+    for name in ("one/pear/a", "one/pear/b", "lonely/pear/a", "lonely/plum/a", "lonely/plum/b",
+                 "hollow/pear/a"):  # fmt: skip
         (root / f"{name}.png").write_bytes(image)
     (root / "broken/pear/a.png").write_bytes(image)
     (root / "broken/plum/a.png").write_bytes(image[:60])
@@ -309,8 +311,16 @@ MISUSE = {
                         "(See tnsum predict --help.)"),
 }  # fmt: skip
 
-FAILURE = {
-    "an empty folder": (["fit", "empty", "-o", "z"], "'empty' must hold a folder for each class; "),
+UNSUITABLE = {
+    "an empty folder": (["fit", "empty", "-o", "z"],
+                        "'empty' must hold a folder for each class; it holds no images and no folder. "
+                        "Put the images of each class into a folder named after it.\n"),
+    "images without classes": (["fit", "one/pear", "-o", "z"],
+                               "'one/pear' must hold a folder for each class; it holds 2 images and no "
+                               "folder. Put the images of each class into a folder named after it.\n"),
+    "a class without images": (["fit", "hollow", "-o", "z"],
+                               "Each folder in 'hollow' must hold images of one class; there are none "
+                               "in 'plum'. Add images ("),
     "one class": (["fit", "one", "-o", "z"],
                   "There must be images of two classes at least; all are of class 'pear'. Add images of "
                   "another class.\n"),
@@ -321,6 +331,12 @@ FAILURE = {
                                "Each class must have two images at least, so that some can be held back "
                                "to see how well they are predicted; there is one of 'pear'. Add images, "
                                "or leave the class out.\n"),
+    "an empty folder to predict": (["predict", "model", "empty"],
+                                   "Each path must be an image or a folder of images; 'empty' holds "
+                                   "none ("),
+}  # fmt: skip
+
+FAILURE = {
     "a broken image": (["fit", "broken", "-o", "z"], ""),
     "no folder for the output": (["fit", "train", "-o", "no/z"],
                                  "'no/z' cannot be saved: No such file or directory\n"),
@@ -330,9 +346,6 @@ FAILURE = {
                      "text.\n"),
     "info of one that was cut": (["info", "cut"], "'cut' cannot be loaded: its header asks for "),
     "no model": (["predict", "text", "new"], "'text' cannot be loaded: its header would have "),
-    "an empty folder to predict": (["predict", "model", "empty"],
-                                   "Each path must be an image or a folder of images; 'empty' holds "
-                                   "none ("),
     "a broken image to predict": (["predict", "model", "broken"], ""),
     "no image to predict": (["predict", "model", "text"], ""),
     "no folder for the table": (["predict", "model", "new", "--csv", "no/z"],
@@ -351,13 +364,15 @@ def test_misuse_is_one_line_and_exit_code_2(case: str, run: Run) -> None:
     assert not Path("z").exists()
 
 
-@pytest.mark.parametrize("case", FAILURE)
-def test_failure_is_one_line_and_exit_code_1(case: str, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("case", "exit_code"), [*((case, 1) for case in FAILURE), *((case, 2) for case in UNSUITABLE)]
+)
+def test_failure_is_one_line_and_nothing_is_written(case: str, exit_code: int, run: Run) -> None:
     prepare(Path())
     before = sorted(p.name for p in Path().iterdir())
-    arguments, message = FAILURE[case]
+    arguments, message = {**FAILURE, **UNSUITABLE}[case]
     code, out, err = run(*arguments)
-    assert code == 1
+    assert code == exit_code
     assert err.startswith(f"Error: {message}")
     assert err.count("\n") == 1
     assert "Error: " not in err[7:]

@@ -11,15 +11,15 @@ import pytest
 
 import tnsum
 from drawn import NODES, overlaps, read
-from raising import check_message
+from raising import check_message, kind_of, unreached
 from tnsum import NetworkError
 from tnsum.cli import main
 from tnsum.datasets import make_objects
 from tnsum.drawing import _paper, to_svg, to_tikz
 from tnsum.drawing._svg import svg_of
-from tnsum.experiments import Settings, reproduce
+from tnsum.experiments import Settings, _stored, reproduce
 from tnsum.experiments._paper_figures import paper_figures
-from tnsum.experiments._stored import stored_run
+from tnsum.experiments._stored import _run, stored_run
 
 rng = np.random.default_rng(0).standard_normal
 x = tnsum.tucker(rng((2, 3, 2)), [rng((4, 2)), rng((5, 3)), rng((6, 2))])
@@ -258,6 +258,19 @@ def test_results_that_are_not_right_are_refused(
         stored_run(tmp_path)
 
 
+def test_every_fault_of_results_is_tested(finished: Path, tmp_path: Path) -> None:
+    def changed(change: Callable[[Any], Any]) -> Any:
+        values = json.loads((finished / "results.json").read_text())
+        change(values)
+        return values
+
+    (tmp_path / "results.json").write_text("{}")
+    (tmp_path / "empty").mkdir()
+    calls: list[Callable[[], Any]] = [lambda c=c: _run(changed(c)) for c in CHANGES]
+    calls += [lambda folder=folder: stored_run(folder) for folder in (tmp_path, tmp_path / "empty")]
+    assert unreached([Path(str(_stored.__file__))], calls) == []
+
+
 def test_hostile_words_in_results_reach_no_page(finished: Path, tmp_path: Path) -> None:
     values = json.loads((finished / "results.json").read_text())
     values["data"]["source"] = "<script>\x1b[31m" + "x" * 1000
@@ -270,13 +283,14 @@ def test_hostile_words_in_results_reach_no_page(finished: Path, tmp_path: Path) 
     assert "x" * 101 not in page
 
 
-def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
-    check_message(
-        lambda: stored_run(tmp_path),
-        NetworkError,
+def test_a_folder_without_results_is_refused(run: Run, tmp_path: Path) -> None:
+    message = (
         f"{tmp_path} must be the folder of a finished `tnsum reproduce`; it holds no results.json. Run "
-        f"it, or give another folder.",
+        f"it, or give another folder."
     )
+    check_message(lambda: stored_run(tmp_path), kind_of(message), message)
+    assert run("figures", "out", "--results", str(tmp_path)) == (2, "", f"Error: {message}\n")
+    assert not Path("out").exists()
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused(finished: Path, tmp_path: Path) -> None:

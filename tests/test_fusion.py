@@ -274,6 +274,13 @@ def test_factor_features_have_the_kernel_of_their_distances(
     assert np.allclose(np.exp(-g * distances), np.exp(-2 * g * exponent))
 
 
+def test_a_power_may_be_a_number_of_numpy() -> None:
+    samples = samples_of((6, 5, 3))
+    for power in (np.float32(0.5), np.float64(0.5), np.int64(1)):
+        found = FactorFusion(2, 3, power=power).fit_transform(samples)
+        assert np.allclose(found, FactorFusion(2, 3, power=float(power)).fit_transform(samples))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_mode_along_which_all_are_alike_does_not_count(dtype: str) -> None:
     grey = np.random.default_rng(0).random((30, 8, 7, 1)).astype(dtype)
@@ -531,6 +538,12 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: TuckerFusion(decomposition="svd").fit(X3), NetworkError,
      "decomposition must be one of ('hosvd', 'sequential', 'hooi'); 'svd' came."),
     (lambda: FactorFusion(power=0).fit(X3), NetworkError, "power must be a positive number; 0 came."),
+    (lambda: FactorFusion(power=math.nan).fit(X3), NetworkError,
+     "power must be a positive number; nan came."),
+    (lambda: FactorFusion(power=True).fit(X3), NetworkError,
+     "power must be a positive number; True came."),
+    (lambda: FactorFusion(power="1").fit(X3), NetworkError,
+     "power must be a positive number; '1' came."),
     (lambda: TuckerFusion(sample_shape=(3, 3)).fit(X3), NetworkError,
      "Samples must have sample_shape (3, 3); those of shape (4, 3, 2) came."),
     (lambda: TuckerFusion(sample_shape=(3, 3)).fit(X1), NetworkError,

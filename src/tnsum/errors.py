@@ -14,3 +14,10 @@ class TopologyError(NetworkError):
 
 class ModeError(NetworkError):
     """A mode is unknown, named twice, or has a size that does not fit."""
+
+
+class UnsuitableError(NetworkError):
+    """What was named is not for this: a folder without images, images of one class only.
+
+    Nothing is damaged: something else must be named, or more of it. A command was misused then.
+    """

@@ -19,7 +19,7 @@ import click
 from tnsum import __version__
 from tnsum.cli import add, draw, figures, fit, info, predict, reproduce
 from tnsum.cli._output import Output, OutputError, Stopped
-from tnsum.errors import NetworkError
+from tnsum.errors import NetworkError, UnsuitableError
 from tnsum.topology import printable
 
 _SHOWN_WHERE = "(--debug shows where.)"
@@ -50,8 +50,9 @@ Examples:
 \b
 Exit codes:
   0    done
-  1    failed: what is in a file or folder is not what it must be, or cannot be read or written
-  2    misused: an option or argument is wrong, or names what is not there
+  1    failed: a file is damaged or not what it must be, or something cannot be read or written
+  2    misused: an option or argument is wrong, or names nothing, or a folder that is not for this
+       (an empty one, images of one class only, one image of a class)
   130  stopped by Ctrl-C
 """,
 )
@@ -98,7 +99,7 @@ def _code_of(arguments: list[str], debug: bool) -> int:
             raise
         if isinstance(error, OutputError):
             _give_up_output()
-        return _failed(_in_one_line(error), 1)
+        return _failed(_in_one_line(error), 2 if isinstance(error, UnsuitableError) else 1)
 
 
 def _called(arguments: list[str]) -> int:

@@ -69,7 +69,8 @@ def read_images(
             faults.append(f"{name!r} ({error})")
     if faults:
         raise NetworkError(
-            f"Every image file must be readable; {len(faults)} of {len(paths)} are not: "
+            f"Every image file must be readable; {len(faults)} of {len(paths)} "
+            f"{'is' if len(faults) == 1 else 'are'} not: "
             f"{some(faults)}. Mend them, or take them away."
         )
     images /= 255

@@ -18,7 +18,7 @@ from tnsum.datasets._decoding import PathLike, read_images, some
 from tnsum.datasets._eth80_archive import read_archive
 from tnsum.datasets._image_files import files_in, text_of
 from tnsum.datasets._image_set import ImageSet
-from tnsum.errors import NetworkError
+from tnsum.errors import NetworkError, UnsuitableError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -130,7 +130,7 @@ def _checked(shown: Sequence[str], places: Sequence[str], path: Path, complete: 
         positions[name] = k
     missing = [repr(name) for name in _IMAGES if name not in positions]
     if len(missing) == len(_IMAGES):
-        raise NetworkError(
+        raise UnsuitableError(
             f"There must be images of ETH-80 in {str(path)!r}, named as 'apple1-000-000.png'; there "
             f"are none."
         )

@@ -13,7 +13,7 @@ import numpy as np
 from tnsum.datasets._decoding import EXTENSIONS, PathLike, Pixels, read_images, some
 from tnsum.datasets._image_files import files_in, is_hidden, text_of
 from tnsum.datasets._image_set import ImageSet
-from tnsum.errors import NetworkError
+from tnsum.errors import NetworkError, UnsuitableError
 from tnsum.topology import printable
 
 # As ETH-80 names its images: the object, and the two angles from which it is seen.
@@ -70,12 +70,16 @@ def load_image_folder(path: PathLike, size: int = 32, resample: str = "box") -> 
     """
     root = Path(path)
     if not root.is_dir():
-        raise NetworkError(f"path must be a folder that holds one for each class; {_came(root)}.")
+        raise UnsuitableError(
+            f"path must be a folder that holds one for each class; {_came(root)}."
+        )
     folders = [folder for folder in sorted(root.iterdir()) if _is_class(folder, root)]
     if not folders:
-        raise NetworkError(
-            f"{str(root)!r} must hold a folder for each class; it holds {len(files_in(root)[0])} images "
-            f"and no folder. Put the images of each class into a folder named after it."
+        n = len(files_in(root)[0])
+        raise UnsuitableError(
+            f"{str(root)!r} must hold a folder for each class; it holds {n or 'no'} "
+            f"image{'s' * (n != 1)} and no folder. Put the images of each class into a folder named "
+            f"after it."
         )
     found = {folder: files_in(folder) for folder in folders}
     _check_folders(root, {folder.name: len(images) for folder, (images, _) in found.items()})
@@ -103,13 +107,13 @@ def _check_folders(root: Path, n_images: Mapping[str, int]) -> None:
     classes = [text_of(Path(name)) for name in n_images]
     if len(set(classes)) < len(classes):
         twice = next(name for name in classes if classes.count(name) > 1)
-        raise NetworkError(
+        raise UnsuitableError(
             f"Folders in {str(root)!r} must have different names; two read {twice!r}, one of which is "
             f"no UTF-8. Rename one of them."
         )
     empty = [repr(name) for name, n in n_images.items() if not n]
     if empty:
-        raise NetworkError(
+        raise UnsuitableError(
             f"Each folder in {str(root)!r} must hold images of one class; there are none in "
             f"{some(empty)}. Add images ({', '.join(EXTENSIONS)}), or take the folder away."
         )
@@ -183,7 +187,9 @@ def load_images(
     for path in map(Path, paths):
         found, left_out = files_in(path) if path.is_dir() else ([path], [])
         if not found or not path.exists():
-            raise NetworkError(f"Each path must be an image or a folder of images; {_came(path)}.")
+            raise UnsuitableError(
+                f"Each path must be an image or a folder of images; {_came(path)}."
+            )
         files += found
         others += left_out
     _warn_of([text_of(file) for file in others])

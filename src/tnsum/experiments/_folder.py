@@ -19,7 +19,7 @@ from typing import Any
 
 from tnsum._replacing import replacing
 from tnsum.datasets import ImageSet
-from tnsum.errors import NetworkError
+from tnsum.errors import NetworkError, UnsuitableError
 from tnsum.experiments._outcomes import Outcome, outcome_from
 from tnsum.experiments._splits import Split
 from tnsum.storage import faults_named
@@ -61,7 +61,7 @@ class RunFolder:
         if "settings.json" in held:
             self._check(settings)
         elif held:
-            raise NetworkError(
+            raise UnsuitableError(
                 f"{_shown(path)} must be new, empty, or of an earlier run; it holds other files, such "
                 f"as {_shown(min(held))}. Give another folder."
             )
@@ -92,7 +92,7 @@ class RunFolder:
             return
         known = known if isinstance(known, dict) else {}
         names = _differing(known, settings)
-        raise NetworkError(
+        raise UnsuitableError(
             f"{_shown(self.path)} must be of a run with the same settings; it is of one with other "
             f"{' and '.join(names) or 'settings'}. {_ANEW}."
         )

@@ -45,7 +45,7 @@ NOT_ETH80 = (
     "with its."
 )
 _HOW_FIRM = (
-    "Random splits of one data set overlap: standard errors say how firmly an order holds on these "
+    "Splits of one data set share images: standard errors say how firmly an order holds on these "
     "images, not on all images."
 )
 _METHODS = (

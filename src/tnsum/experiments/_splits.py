@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from tnsum.datasets import ImageSet
-from tnsum.errors import NetworkError
+from tnsum.errors import UnsuitableError
 from tnsum.experiments._protocols import PROTOCOLS
 from tnsum.experiments._settings import Settings
 
@@ -81,7 +81,7 @@ def splits_of(settings: Settings, data: ImageSet) -> list[Split]:
     for fraction in settings.fractions if uses_fractions else ():
         n_train = n_trained_on(fraction, len(data))
         if not 0 < n_train < len(data):
-            raise NetworkError(
+            raise UnsuitableError(
                 f"A fraction must leave images for training and for testing: {percent(fraction)} of "
                 f"{len(data)} images are {n_train}. Give other fractions, or more images."
             )
@@ -159,7 +159,7 @@ def _n_objects(data: ImageSet) -> int:
     }
     fewest = min(n_of_class, key=lambda name: n_of_class[name])
     if n_of_class[fewest] < 2:
-        raise NetworkError(
+        raise UnsuitableError(
             f"Leaving out an object of every class needs two or more of each: class {fewest!r} has "
             f"{n_of_class[fewest]}. Leave out the protocol 'objects', or give more objects."
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tnsum.errors import NetworkError
+from tnsum.errors import NetworkError, UnsuitableError
 from tnsum.experiments._folder import read_json
 from tnsum.experiments._points import Summary, summary
 from tnsum.experiments._protocols import PROTOCOLS
@@ -93,7 +93,7 @@ def stored_run(folder: str | os.PathLike[str]) -> StoredRun:
     """
     path = Path(folder) / "results.json"
     if not path.is_file():
-        raise NetworkError(
+        raise UnsuitableError(
             f"{printable(os.fspath(folder))} must be the folder of a finished `tnsum reproduce`; it "
             f"holds no results.json. Run it, or give another folder."
         )

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tnsum.errors import NetworkError
+from tnsum.errors import NetworkError, UnsuitableError
 from tnsum.fusion._factor_fusion import FactorFusion, factor_blocks, joined, n_features_of
 from tnsum.fusion._samples import Matrix
 
@@ -138,7 +138,7 @@ def checked_labels(labels: Any, n_images: int) -> tuple[list[str], Matrix]:
 def check_classes(names: Sequence[str], counts: Sequence[int]) -> None:
     """Raise unless there are two classes at least, and two images of each."""
     if len(names) < 2:
-        raise NetworkError(
+        raise UnsuitableError(
             f"There must be images of two classes at least; all are of class {names[0]!r}. Add images "
             f"of another class."
         )
@@ -146,7 +146,7 @@ def check_classes(names: Sequence[str], counts: Sequence[int]) -> None:
     if lonely:
         n = len(lonely) - 1
         more = f", and of {n} other class{'es' * (n > 1)}" if n else ""
-        raise NetworkError(
+        raise UnsuitableError(
             f"Each class must have two images at least, so that some can be held back to see how well "
             f"they are predicted; there is one of {lonely[0]!r}{more}. Add images, or leave the class "
             f"out."

@@ -17,6 +17,7 @@ right whatever the data.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -87,7 +88,8 @@ class FactorFusion(SampleTransformer):
         """The features of the samples that are fitted. Raises as `fit` does."""
         with self._whole():
             samples = self._accepted(X, reset=True)
-            if not (isinstance(self.power, int | float) and 0 < self.power < np.inf):
+            is_number = isinstance(self.power, numbers.Real) and not isinstance(self.power, bool)
+            if not is_number or not 0 < self.power < np.inf:
                 raise NetworkError(f"power must be a positive number; {self.power!r} came.")
             common_ranks = checked_ranks("common_ranks", self.common_ranks, self.sample_shape_)
             fusion = TuckerFusion(self.ranks, common_ranks).fit(samples)
