@@ -18,6 +18,7 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
+    "api_links",
     "mathml",
     "picture",
 ]

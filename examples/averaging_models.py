@@ -35,7 +35,7 @@ def fitted() -> tnsum.Network:
 models = [fitted() for _ in range(n_models)]
 mean = tnsum.mean(*models)
 print(mean)
-tnsum.draw(mean)
+mean
 
 # %%
 # Compressed to rank 4 the mean has the form of each model, and the singular values that are left
@@ -67,6 +67,6 @@ figure.tight_layout()
 # %%
 # The compressed model as a network, ready for use in place of any of the ten:
 
-tnsum.draw(small)
+small
 
-# sphinx_gallery_thumbnail_number = 2
+# sphinx_gallery_thumbnail_number = 1

@@ -32,7 +32,7 @@ print(data)
 
 stack = tnsum.decompose_stack(data.images, "tucker", ranks=(3, 3, 3))
 total = stack.sum()
-tnsum.draw(total)
+total
 
 # %%
 # The leading left singular vectors of the factors side by side are the *common factors*. Rows and
@@ -76,4 +76,4 @@ for name, model in models.items():
     scores = cross_val_score(model, samples, data.labels, groups=objects, cv=GroupKFold(4))
     print(f"{name:>12}: {scores.mean():.0%} of new objects are told right")
 
-# sphinx_gallery_thumbnail_number = 2
+# sphinx_gallery_thumbnail_number = 1

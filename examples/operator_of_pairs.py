@@ -42,11 +42,11 @@ print(f"error {small.error:.0e}, an {small.error_kind}")
 # superdiagonal.
 
 few = tnsum.add(*(pair(i, j, 5) for i, j in combinations(range(5), 2)))
-tnsum.draw(few)
+few
 
 # %%
 
-tnsum.draw(tnsum.compress(few))
+tnsum.compress(few)
 
 # %%
 # The numbers in the middle node of the exact sum, zeros included: in each block either the identity
@@ -64,4 +64,4 @@ up[2, ::2] = 1
 diagonal = small.network.entries(np.concatenate([up, up], axis=1))
 print(np.round(diagonal, 6), [(m**2 - n_sites) / 2 for m in (40, 20, 0)])
 
-# sphinx_gallery_thumbnail_number = 3
+# sphinx_gallery_thumbnail_number = 1

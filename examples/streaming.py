@@ -51,7 +51,7 @@ def stream(n: int) -> Iterator[tnsum.NetworkStack]:
         yield clouds(seen(100))
 
 
-tnsum.draw(clouds(seen(100)))
+clouds(seen(100))
 
 # %%
 # Two machines see half of the clouds each. Their accumulators are made alike, so that they can be
@@ -69,7 +69,7 @@ print(f"{here.n_summands} terms in {here.n_parameters:,} numbers; the dense sum 
 
 small = here.compress(tolerance=1e-2)
 print(small)
-tnsum.draw(small)
+small
 
 # %%
 # A film of it: the density at eight times, seen along z. Each picture is a slice of the network;
@@ -84,4 +84,4 @@ for ax, moment in zip(axes.flat, range(4, 64, 8), strict=True):
     ax.set_yticks([])
 figure.tight_layout()
 
-# sphinx_gallery_thumbnail_number = 3
+# sphinx_gallery_thumbnail_number = 1

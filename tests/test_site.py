@@ -99,7 +99,14 @@ def check_search(page: Page, base: str) -> None:
 
 
 def test_the_site_in_a_browser(tmp_path: Path) -> None:
-    for module in ("sphinx", "myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_gallery"):
+    for module in (
+        "sphinx",
+        "latex2mathml",
+        "myst_parser",
+        "numpydoc",
+        "pydata_sphinx_theme",
+        "sphinx_gallery",
+    ):
         pytest.importorskip(
             module, reason=f"no {module}: `make docs` installs what builds the site"
         )
