@@ -14,7 +14,7 @@ export SCIPY_ARRAY_API ?= 1
 # Tests share the cores; a few workers are enough, and each holds its own copy of what it tests.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: reproduce test test-all lint format bench clean
+.PHONY: reproduce test test-all lint format docs bench clean
 
 reproduce: $(VENV)/fusion.done
 	$(BIN)/python examples/tour.py
@@ -35,6 +35,12 @@ format: $(VENV)/lint.done
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Everything anew: pictures and examples show what the code does now, whatever was built before.
+docs: $(VENV)/docs.done
+	rm -rf docs/_build docs/gallery
+	$(BIN)/python -m sphinx --fail-on-warning --quiet docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 bench: $(VENV)/bench.done
 	$(BIN)/python benchmarks/sums.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/storage.py --write benchmarks/RESULTS.md
@@ -45,7 +51,7 @@ bench: $(VENV)/bench.done
 	$(BIN)/python benchmarks/drawing.py --write benchmarks/RESULTS.md
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,8 +1,10 @@
-"""The package as a whole: public names, direction of imports, what importing loads, the README."""
+"""The package as a whole: public names, direction of imports, what importing loads, the docs."""
 
 import ast
 import doctest
+import importlib
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -104,7 +106,27 @@ def examples_in(file: Path) -> list[str]:
     return re.findall(r"```python\n(.*?)```", file.read_text(), re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/fusion.md"])
+PAGES = ["README.md", *(f"docs/{name}.md" for name in (
+    "networks", "sums", "fusion", "large-data", "storage", "drawing"))]  # fmt: skip
+# Executed by other tests, which hold them against more than what they print.
+ELSEWHERE = ["docs/compression.md", "docs/format.md", "docs/side-by-side.md"]
+NEEDS_OTHERS = "docs/interop.md"
+
+
+def test_every_page_with_code_is_executed() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    named = {str(p.relative_to(ROOT)) for p in pages if examples_in(p)}
+    assert named == {*PAGES, *ELSEWHERE, NEEDS_OTHERS}
+
+
+@pytest.mark.large
+def test_examples_with_other_libraries_print_what_they_say(tmp_path: Path) -> None:
+    for module in ("quimb", "torch", "jax"):
+        pytest.importorskip(module, exc_type=ImportError)
+    test_examples_print_what_they_say(NEEDS_OTHERS, tmp_path)
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_examples_print_what_they_say(name: str, tmp_path: Path) -> None:
     code = "\n".join(examples_in(ROOT / name))
     expected = [line.removeprefix("# ") for line in code.splitlines() if line.startswith("# ")]
@@ -114,6 +136,37 @@ def test_examples_print_what_they_say(name: str, tmp_path: Path) -> None:
 def test_readme_names_files_that_exist() -> None:
     for name in re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text()):
         assert (ROOT / name).exists(), name
+
+
+def test_readme_shows_the_sum_of_its_example() -> None:
+    """`python docs/draw_readme.py` draws it anew."""
+    names = runpy.run_path(str(ROOT / "docs" / "draw_readme.py"))
+    assert names["PICTURE"].read_text() == names["drawn"]()
+
+
+def test_reference_lists_every_public_name() -> None:
+    listed: set[str] = set()
+    for page in (ROOT / "docs" / "api").glob("*.rst"):
+        text = page.read_text()
+        for module in re.findall(r"currentmodule:: (\S+)", text):
+            entries = re.findall(
+                r"^\.\. auto(?:class|function|exception):: (\w+)", text, re.MULTILINE
+            )
+            shown = re.search(r"autosummary::\n   :nosignatures:\n\n((?:   \w+\n)+)", text)
+            assert shown is None or sorted(shown[1].split()) == sorted(entries), page.name
+            listed |= {f"{module}.{name}" for name in entries}
+    modules = ["", "datasets", "drawing", "experiments", "fusion", "interop", "multilinear"]
+    public = set()
+    for module in modules:
+        found = importlib.import_module(".".join(["tnsum", module]).rstrip("."))
+        public |= {f"{found.__name__}.{name}" for name in found.__all__}
+    # `tnsum.draw` stands with its module; modules have pages of their own.
+    public -= {"tnsum.draw", *(f"tnsum.{module}" for module in modules)}
+    assert listed == public
+
+
+def test_citation_names_this_version() -> None:
+    assert f"\nversion: {tnsum.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_tour_finds_all_sums_right() -> None:

@@ -1,10 +1,7 @@
 """The report: one whole page that asks for nothing, harmless whatever the names are; the figures."""
 
 import io
-import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +13,7 @@ import pytest
 from PIL import Image
 
 import tnsum.experiments._reproduce as module
+from browser import CHROMIUM, TELEPHONE, browser_page
 from experiment_data import small_images
 from tnsum.experiments import Reproduction, Settings, reproduce
 from tnsum.experiments._figures import as_inline, as_png, as_svg, confusion_figure
@@ -237,37 +235,17 @@ def test_inline_figures_take_the_colour_of_the_page() -> None:
     assert "a class of …" in text
 
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-MEASURE = """<script>addEventListener("load", () => parent.postMessage(JSON.stringify({
- wide: document.documentElement.scrollWidth,
- scrolled: [...document.querySelectorAll(".scroll")].filter(e => e.scrollWidth > e.clientWidth).length,
- asked: performance.getEntriesByType("resource").map(e => e.name).filter(n => !n.startsWith("data:"))
-}), "*"))</script></head>"""
-# Headless windows are no narrower than some 500 pixels in some versions; a frame is as wide as asked.
-TELEPHONE = """<!doctype html><script>
-addEventListener("message", e => { document.title = e.data })</script>
-<iframe src="measured.html" style="width: 390px; height: 800px; border: 0"></iframe>"""
-
-
 @pytest.mark.large
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium to open the report in")
 def test_a_browser_shows_it_on_a_telephone_without_a_word(page: str, tmp_path: Path) -> None:
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=390,844"]
-    options += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"]
-    own, measured, framed = (tmp_path / f"{name}.html" for name in ("own", "measured", "framed"))
-    own.write_text(page)
-    # The measuring needs a script, which the page itself forbids.
-    open_page = re.sub(r"<meta http-equiv=[^>]*>", "", page).replace("</head>", MEASURE)
-    measured.write_text(open_page)
-    framed.write_text(TELEPHONE)
-    command = [str(CHROMIUM), *options, f"--user-data-dir={tmp_path / 'profile'}"]
-    done = subprocess.run([*command, own.as_uri()], capture_output=True, text=True, timeout=60)
-    assert "CONSOLE" not in done.stderr
-    done = subprocess.run([*command, framed.as_uri()], capture_output=True, text=True, timeout=60)
-    title = re.search(r"<title>(.*?)</title>", done.stdout)
-    assert title is not None
-    found = json.loads(title[1])
-    assert found.pop("wide") <= 390
-    assert found == {"scrolled": 0, "asked": []}
+    file = tmp_path / "report.html"
+    file.write_text(page)
+    scrolled = (
+        "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
+    )
+    with browser_page(tmp_path) as opened:
+        opened.open(file.as_uri(), TELEPHONE)
+        assert opened.evaluate("document.documentElement.scrollWidth") <= TELEPHONE[0]
+        assert opened.evaluate(f"{scrolled}.length") == 0
+        assert opened.messages == []
+        assert [url for url in opened.requests if not url.startswith("data:")] == [file.as_uri()]

@@ -77,7 +77,7 @@ class CommonFactorTransformer(SampleTransformer):
         return np.reshape(projected(samples, factors), (len(samples), -1))
 
     def inverse_transform(self, X: Any) -> Matrix:
-        """The samples as far as they lie in the common factors, of shape (n, *sample_shape_).
+        """The samples as far as they lie in the common factors, of shape `(n, *sample_shape_)`.
 
         Raises
         ------

@@ -18,9 +18,9 @@ class Parts:
 
     Attributes
     ----------
-    common : ndarray of shape (n, *sample_shape)
+    common : ndarray of shape (n, ...)
         The samples in the common factors.
-    individual : ndarray of shape (n, *sample_shape)
+    individual : ndarray of shape (n, ...)
         The rest; it is orthogonal to the common part.
     common_energy, individual_energy : ndarray of shape (n,)
         The part of the squared norm that lies in each; they add up to one, or to zero for a zero sample.
