@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from tnsum._arrays import conj, constant, is_jax, is_torch, library, on_host
+from tnsum._arrays import (
+    conj,
+    constant,
+    device_of,
+    is_jax,
+    is_on_accelerator,
+    is_torch,
+    library,
+    on_host,
+)
+from tnsum._numpy import NUMPY
 from tnsum._typing import Array, Namespace
 
 
@@ -59,8 +69,16 @@ def svd(xp: Namespace, matrix: Array) -> tuple[Array, Array, Array]:
 
     LAPACK's divide and conquer, which NumPy calls, fails on a few matrices that are finite, mostly of
     low rank and with entries far below machine precision; of their adjoint it finds it, or without
-    those entries.
+    those entries. Accelerators take longer than that for a small matrix, and find it less exactly.
     """
+    if is_on_accelerator(matrix) and math.prod(matrix.shape) <= _SMALL and not _is_tracked(matrix):
+        device = device_of(matrix)
+        left, values, right = svd(NUMPY, on_host(matrix))
+        return (
+            xp.asarray(left, device=device),
+            xp.asarray(values, device=device),
+            xp.asarray(right, device=device),
+        )
     try:
         left, values, right = xp.linalg.svd(matrix, full_matrices=False)
     except np.linalg.LinAlgError:
@@ -72,6 +90,15 @@ def svd(xp: Namespace, matrix: Array) -> tuple[Array, Array, Array]:
             cut = np.where(size > _TINY * np.max(size), matrix, 0)
             left, values, right = xp.linalg.svd(cut, full_matrices=False)
     return left, values, right
+
+
+# Matrices with no more entries than that are small.
+_SMALL = 2**15
+
+
+def _is_tracked(array: Array) -> bool:
+    """Whether gradients flow through an array: they would not through one on the host."""
+    return bool(getattr(array, "requires_grad", False))
 
 
 # Entries so many times smaller than the largest are far below the precision of any dtype.
