@@ -21,6 +21,8 @@ _WAYS_ROUND = tuple(
 )
 _PARTS = np.linspace(0.0, 1.0, 9)
 _BESIDE = 2.0
+# To look for ways round takes time with the number of nodes times that of lines.
+_MANY = 300
 
 
 def edge_lines(
@@ -40,7 +42,8 @@ def edge_lines(
     seen: dict[tuple[int, int], int] = {}
     found = []
     obstacles = _Obstacles(faces, centres)
-    hit = obstacles.hit_by(pairs) if places.kind == "loose" else set()
+    looks = places.kind == "loose" and len(faces) <= _MANY
+    hit = obstacles.hit_by(pairs) if looks else set()
     points: tuple[Point, ...]
     for edge, pair in zip(edges, pairs, strict=True):
         number = seen.get(pair, 0)
@@ -97,7 +100,9 @@ class _Obstacles:
         # The parameters at which a line enters and leaves a box, axis by axis.
         middle = (self._centres - starts[:, None, :]) / steps
         half = np.abs(self._halves / steps)
-        enters, leaves = (middle - half).max(axis=2), (middle + half).min(axis=2)
+        near, far = middle - half, middle + half
+        enters = np.maximum(near[:, :, 0], near[:, :, 1])
+        leaves = np.minimum(far[:, :, 0], far[:, :, 1])
         hits: Numbers = (enters < leaves) & (leaves > 0) & (enters < 1)
         return hits
 
