@@ -27,6 +27,16 @@ def random_graph(n: int, seed: int = 0) -> tnsum.Topology:
     return tnsum.Topology(nodes)
 
 
+def random_tree(n: int, seed: int = 0) -> tnsum.Topology:
+    """A tree that grows by chance, each new node at one of the last eight."""
+    random = np.random.default_rng(seed)
+    nodes: dict[str, list[str]] = {f"n{k}": [f"i{k}"] for k in range(n)}
+    for k in range(1, n):
+        for end in (k, random.integers(max(0, k - 8), k)):
+            nodes[f"n{end}"].append(f"r{k}")
+    return tnsum.Topology(nodes)
+
+
 def grid(n: int) -> tnsum.Network:
     def node(a: int, b: int) -> np.ndarray:
         return np.ones((2,) * ((a > 0) + (a < n - 1) + (b > 0) + (b < n - 1)) + (3,))
@@ -43,6 +53,7 @@ def a_hundred_nodes(report: Report, quick: bool) -> None:
         "ring, 100 nodes": tnsum.tensor_ring([np.ones((3, 4, 3))] * 100),
         "grid, 100 nodes": grid(10),
         "MERA, 57 nodes": mera()[0],
+        "random tree, 100 nodes": random_tree(100),
         "random graph, 100 nodes": random_graph(100),
     }
     svg = interleaved(

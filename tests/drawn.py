@@ -149,9 +149,14 @@ def overlaps(picture: Picture) -> list[tuple[str, str]]:
     found += [(a.text, b.title) for a in outside for b in nodes if overlap(a.box, b.box)]
     for text in outside:
         for line in picture.lines:
-            if any(_meets(text.box, *pair) for pair in pairwise(line.points)):
+            if _are_near(text, line) and any(_meets(text.box, *p) for p in pairwise(line.points)):
                 found.append((text.text, line.title))
     return found
+
+
+def _are_near(one: Item, other: Item) -> bool:
+    """Whether it is worth while to look more closely."""
+    return overlap(one.box, other.box, -1.0)
 
 
 def _meets(box: Box, start: Point, end: Point) -> bool:
@@ -161,11 +166,21 @@ def _meets(box: Box, start: Point, end: Point) -> bool:
 
 
 def hidden_lines(picture: Picture) -> list[tuple[str, str]]:
-    """Lines that go through a node in the middle of their way."""
+    """Lines that go through, or end in, a node that they do not join."""
     return [
         (line.title, node.title)
         for line in picture.lines
         for node in picture.nodes.values()
-        if not any(inside((*p, *p), node.box, 1.0) for p in (line.points[0], line.points[-1]))
+        if _are_near(line, node)
+        and not any(_joins(end, node.box) for end in (line.points[0], line.points[-1]))
         and any(inside((*p, *p), node.box, -1.0) for p in line.points)
     ]
+
+
+def _joins(end: Point, box: Box) -> bool:
+    """Whether a line that ends there is one of a node: at its centre, or halfway up one of its sides."""
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    # Of a stack, the centre is that of all its outlines.
+    near = [math.dist(end, (x, y)) < 7]
+    near += [math.dist(end, (side, y)) < 0.3 for side in (box[0], box[2])]
+    return any(near)

@@ -72,7 +72,7 @@ FORMATS: dict[str, tuple[Callable[[int], Network], Shape]] = {
     "operator": (operator, (1, 2, 6, 13)),
     "ring": (ring, (2, 3, 4, 7, 12, 20, 21, 50)),
     "chain": (chain, (1, 2, 3, 8)),
-    "star": (star, (2, 3, 4, 5, 8, 12)),
+    "star": (star, (2, 3, 4, 5, 8, 12, 14, 24)),
     "cp": (cp, (1, 2, 3, 5, 8, 30)),
     "tree": (tree, (1, 2, 3, 4)),
     "grid": (grid, (2, 3, 6)),
@@ -138,6 +138,7 @@ def test_any_topology_shows_everything_and_nothing_overlaps(case) -> None:  # ty
     check_complete(picture, x)
     check_within_view(picture)
     assert overlaps(picture) == []
+    assert hidden_lines(picture) == []
     # A topology alone has no sizes.
     bare = read(to_svg(x.topology))
     assert set(bare.nodes) == set(case.nodes)
@@ -199,7 +200,7 @@ def test_a_ring_lies_on_a_circle(n: int) -> None:
     assert np.allclose(steps, steps[0], rtol=0.01)
 
 
-@pytest.mark.parametrize("n", [3, 4, 7, 12])
+@pytest.mark.parametrize("n", [3, 4, 7, 12, 20])
 def test_a_tucker_network_is_a_star(n: int) -> None:
     found = centres(star(n))
     core = np.array(found.pop("core"))
@@ -210,6 +211,17 @@ def test_a_tucker_network_is_a_star(n: int) -> None:
     for line in read(to_svg(star(n))).of_role("physical-line"):
         (x0, y0), (x1, y1) = line.points[0], line.points[-1]
         assert (x1 - x0) * (x0 - core[0]) + (y1 - y0) * (y0 - core[1]) >= -1
+
+
+def test_physical_modes_of_a_star_go_on_along_its_arms_whatever_its_nodes_hold() -> None:
+    x = star(3)
+    for y in (x, 2 * x, x + x, tnsum.add(x, x, x, weights=[1, 2, 3]), tnsum.add(*[x] * 100)):
+        picture = read(to_svg(y))
+        core = picture.nodes["core"].centre
+        for line in picture.of_role("physical-line"):
+            (x0, y0), (x1, y1) = line.points[0], line.points[-1]
+            across = (x1 - x0) * (y0 - core[1]) - (y1 - y0) * (x0 - core[0])
+            assert abs(across) < 0.02 * math.dist(core, (x0, y0)) * math.dist((x0, y0), (x1, y1))
 
 
 def test_the_mode_of_a_cp_network_is_a_dot_joined_to_all_factors() -> None:
@@ -238,6 +250,27 @@ def test_a_tree_of_many_leaves_grows_to_the_right() -> None:
     assert len({x for x, _ in leaves}) == 1
     assert np.all(np.diff([y for _, y in leaves]) > 0)
     assert min(found, key=lambda name: found[name][0]) == "inner0"
+
+
+def grown_tree(n: int, seed: int, n_physical: int) -> Topology:
+    """A tree that grew by chance, every node with physical modes."""
+    chance = random.Random(seed)
+    nodes = {f"n{k}": [f"i{k}_{j}" for j in range(n_physical)] for k in range(n)}
+    for k in range(1, n):
+        for end in (k, chance.randrange(max(0, k - 8), k)):
+            nodes[f"n{end}"].append(f"r{k}")
+    return Topology(nodes)
+
+
+@pytest.mark.parametrize("n_physical", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n", [20, 50, 100])
+def test_physical_modes_inside_a_tree_have_room(n: int, seed: int, n_physical: int) -> None:
+    topology = grown_tree(n, seed, n_physical)
+    picture = read(to_svg(topology))
+    assert overlaps(picture) == []
+    assert hidden_lines(picture) == []
+    assert set(topology.physical_modes) <= set(picture.labels)
 
 
 def test_a_comb_has_a_backbone_and_teeth() -> None:
@@ -270,6 +303,32 @@ def test_any_other_graph_looks_the_same_every_time() -> None:
     case = next(case for case in CASES if case.name == "complete5")
     topology = Topology(case.nodes, case.physical_modes)
     assert to_svg(topology) == to_svg(topology)
+
+
+def random_graph(n: int, seed: int) -> Topology:
+    """A path through n nodes, and half as many further modes between any two."""
+    chance = random.Random(seed)
+    pairs = [(k, k + 1) for k in range(n - 1)]
+    pairs += [(a, b) for a, b in (chance.sample(range(n), 2) for _ in range(n // 2))]
+    nodes = {f"n{k}": [f"i{k}"] for k in range(n)}
+    for number, pair in enumerate(pairs):
+        for k in pair:
+            nodes[f"n{k}"].append(f"r{number}")
+    return Topology(nodes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n", [6, 15, 30, 50, 100])
+def test_lines_of_any_graph_go_around_nodes(n: int, seed: int) -> None:
+    topology = random_graph(n, seed)
+    picture = read(to_svg(topology))
+    check_within_view(picture)
+    assert overlaps(picture) == []
+    # Of a hundred nodes few lines find no way, and few modes room for a text.
+    n_few = n // 10 if n > 50 else 0
+    assert len(hidden_lines(picture)) <= n_few
+    missing = set(topology.modes) - set(picture.labels)
+    assert len(missing & set(topology.physical_modes)) <= n_few
 
 
 def test_neighbours_in_a_honeycomb_are_nearer_than_others() -> None:

@@ -70,8 +70,9 @@ def test_draw_writes_the_same_as_the_functions(run: Run) -> None:
 
 @pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
 def test_draw_shows_the_entries_of_a_node(run: Run, kind: str) -> None:
-    code, _, err = run("draw", "sum.safetensors", "-o", f"core.{kind}", "--node", "core")
+    code, out, err = run("draw", "sum.safetensors", "-o", f"core.{kind}", "--node", "core")
     assert (code, err) == (0, "")
+    assert out.startswith(f"core.{kind}: entries of node 'core' of a sum of 2 networks")
     assert Path(f"core.{kind}").stat().st_size > 1000
 
 
@@ -300,3 +301,29 @@ def test_a_folder_that_cannot_be_written_to_is_refused(finished: Path, tmp_path:
         NetworkError,
         f"'{tmp_path}/taken/{NAMES[0]}.svg' cannot be saved: File exists",
     )
+
+
+def test_a_folder_of_somebody_elses_is_refused_and_stays_as_it_is(
+    finished: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "index.html").write_text("mine")
+    for results in (finished, None):
+        check_message(
+            lambda results=results: paper_figures(tmp_path, results),  # type: ignore[misc]
+            NetworkError,
+            f"{tmp_path} must be new, empty, or of earlier figures; it holds other files, such as "
+            f"index.html. Give another folder.",
+        )
+    assert (tmp_path / "index.html").read_text() == "mine"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_figures_are_drawn_again_into_their_folder(finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "paper"
+    paper_figures(folder, finished)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "notes.txt").write_text("mine")
+    paper_figures(folder, finished)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        **before, "notes.txt": b"mine"
+    }  # fmt: skip

@@ -66,7 +66,8 @@ def draw(file: str, output: str, theme: str | None, node: str | None) -> None:
     content = _content(cast("Drawable", x), kind, theme, node)
     with faults_named(output, "saved"), replacing(output) as written:
         written.write(content)
-    say(f"{printable(output)}: drawing of a {in_one_line(x)}")
+    what = "drawing of" if node is None else f"entries of node {node!r} of"
+    say(f"{printable(output)}: {what} a {in_one_line(x)}")
 
 
 def _content(x: Drawable, kind: str, theme: str | None, node: str | None) -> bytes:

@@ -65,7 +65,8 @@ def draw(x: Drawable, ax: Axes | None = None, theme: str = "light") -> Axes:
     ax : matplotlib Axes, optional
         Where to draw; the picture fills it, one unit to the right as long as one up.
     theme : {"light", "dark"}
-        The ground that it is for; the ground itself is not painted.
+        The ground that it is for; the ground itself is painted only if `savefig` is given a
+        `facecolor`.
 
     Raises
     ------
@@ -134,8 +135,8 @@ def saved_node(x: Network | NetworkSum, name: str, kind: str) -> bytes:
 def to_tikz(x: Drawable) -> str:
     r"""The picture of a network, stack, sum, topology or compression as a tikzpicture, for LaTeX.
 
-    It needs the package tikz and nothing else: `\input` it, or paste it into a figure. Letters outside
-    of Latin-1 are written as their numbers, which every LaTeX can set.
+    It needs the package tikz and nothing else: `\input` it, or paste it into a figure. Greek letters
+    are set as maths; what not every LaTeX can set is written as its number.
 
     Raises
     ------

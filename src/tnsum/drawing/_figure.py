@@ -59,8 +59,6 @@ def file_of(figure: Figure, kind: str, ground: str) -> bytes:
     """A figure as a PDF, SVG or PNG file, the same for the same figure."""
     dates = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}[kind]
     file = io.BytesIO()
-    # A patch that cannot be seen would stay so, whatever its colour.
-    figure.patch.set_alpha(None)
     with mpl.rc_context({"svg.hashsalt": "tnsum"}):
         figure.savefig(file, format=kind, dpi=_DPI, facecolor=ground, metadata=dates)
     return file.getvalue()
@@ -71,7 +69,8 @@ def _size(scene: Scene) -> tuple[float, float]:
 
 
 def _filling(figure: Figure) -> Axes:
-    figure.patch.set_alpha(0)
+    # Not seen, unless somebody who saves the figure asks for a colour.
+    figure.set_facecolor("none")
     return figure.add_axes((0.0, 0.0, 1.0, 1.0))
 
 
@@ -122,7 +121,7 @@ def _rounded(mark: Shape) -> Path:
 
 def _outlines(mark: Text) -> Path:
     """The outlines of a text's letters, around its centre; names are drawn as they are, not as maths."""
-    found, codes = text_to_path.get_text_path(_font(), _drawable(mark.text), ismath=False)
+    found, codes = text_to_path.get_text_path(_font(), drawable(mark.text), ismath=False)
     if not len(codes):
         return Path(np.empty((0, 2)))
     vertices = np.asarray(found) * (mark.size / text_to_path.FONT_SCALE)
@@ -132,7 +131,8 @@ def _outlines(mark: Text) -> Path:
     return Path(vertices, codes)
 
 
-def _drawable(text: str) -> str:
+def drawable(text: str) -> str:
+    """A text without letters that DejaVu Sans does not have."""
     return "".join(letter if ord(letter) in _letters() else _UNKNOWN for letter in text)
 
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,11 +20,13 @@ from matplotlib.figure import Figure
 
 from tnsum import _arrays
 from tnsum.alignment import count
+from tnsum.drawing._figure import drawable
+from tnsum.drawing._words import shortened
 from tnsum.errors import NetworkError
 from tnsum.explicit import explicit_topology
 from tnsum.network import Network
 from tnsum.summation import NetworkSum
-from tnsum.topology import listed, printable
+from tnsum.topology import listed
 
 _MOST_ENTRIES = 2**22
 _MOST_PANELS = 12
@@ -32,6 +34,8 @@ _MOST_BORDERS = 20
 _PANELS_IN_ROW = 4
 _PANEL = 2.2
 _BORDER = "#1f2933"
+# How many times as long as wide a panel may be.
+_LONGEST = 6
 
 
 @dataclass(frozen=True)
@@ -54,15 +58,17 @@ def heat_map(x: Network | NetworkSum, name: str, new_figure: Callable[..., Figur
     size = (_PANEL * n_columns + 1.0, _PANEL * n_rows + 0.6)
     figure = new_figure(figsize=size, layout="constrained")
     panels: Any = figure.subplots(n_rows, n_columns, squeeze=False)
-    values = np.abs(node.array) if np.iscomplexobj(node.array) else node.array
+    is_complex = np.iscomplexobj(node.array)
+    values = np.abs(node.array) if is_complex else node.array
     finite = np.abs(values[np.isfinite(values)])
     bound = float(finite.max()) if finite.size and finite.max() > 0 else 1.0
+    colours: Any = {"cmap": "RdBu_r", "vmin": -bound, "vmax": bound}
+    if is_complex:
+        colours = {"cmap": "Reds", "vmin": 0, "vmax": bound}
     image: Any = None
     for panel, choice in zip(panels.flat, shown, strict=False):
         matrix = _slice(values, dict(zip(others, choice, strict=True)))
-        image = panel.imshow(
-            matrix, cmap="RdBu_r", vmin=-bound, vmax=bound, interpolation="nearest"
-        )
+        image = panel.imshow(matrix, **colours, interpolation="nearest", aspect=_aspect(matrix))
         _dress(panel, node, rows, columns, dict(zip(others, choice, strict=True)))
     for panel in panels.flat[len(shown) :]:
         panel.set_axis_off()
@@ -75,8 +81,8 @@ def _node(x: Network | NetworkSum, name: str) -> Node:
     """The array of a node, once it is known to be there and not too large."""
     if not isinstance(x, Network | NetworkSum):
         raise NetworkError(
-            f"draw_node takes a Network or a NetworkSum; {type(x).__name__} came. Of a stack take "
-            f"stack[k] or stack.sum()."
+            f"Entries are drawn of a node of a Network or a NetworkSum; {type(x).__name__} came. Of a "
+            f"stack take stack[k] or stack.sum()."
         )
     topology = explicit_topology(x) if isinstance(x, NetworkSum) else x.topology
     if name not in topology.nodes:
@@ -120,6 +126,15 @@ def _slice(values: np.ndarray[Any, Any], choice: dict[int, int]) -> np.ndarray[A
     return np.atleast_2d(values[where])
 
 
+def _aspect(matrix: np.ndarray[Any, Any]) -> Literal["equal", "auto"]:
+    """Entries are squares, unless there would be hardly anything to be seen of them."""
+    return "auto" if max(matrix.shape) > _LONGEST * min(matrix.shape) else "equal"
+
+
+def _name(name: str) -> str:
+    return drawable(shortened(name))
+
+
 def _dress(
     panel: Axes, node: Node, rows: int | None, columns: int | None, choice: dict[int, int]
 ) -> None:
@@ -132,12 +147,12 @@ def _dress(
         (columns, panel.set_xlabel, panel.axvline),
     ):
         if axis is not None:
-            label(f"{printable(node.modes[axis])}={node.array.shape[axis]}", **text)
+            label(f"{_name(node.modes[axis])}={node.array.shape[axis]}", **text)
             if len(node.borders[axis]) <= _MOST_BORDERS:
                 for border in node.borders[axis]:
                     line(border - 0.5, color=_BORDER, linewidth=0.9)
     if choice:
-        names = (f"{printable(node.modes[axis])}[{index}]" for axis, index in choice.items())
+        names = (f"{_name(node.modes[axis])}[{index}]" for axis, index in choice.items())
         panel.set_title(", ".join(names), **text)
 
 
@@ -153,4 +168,4 @@ def _heading(name: str, node: Node, n_shown: int, n_all: int) -> str:
     sizes = " \N{MULTIPLICATION SIGN} ".join(map(str, node.array.shape)) or "a number"
     kind = ", absolute values" if np.iscomplexobj(node.array) else ""
     part = f", {n_shown} of {n_all} slices" if n_shown < n_all else ""
-    return f"{printable(name)}: {sizes}{kind}{part}"
+    return f"{_name(name)}: {sizes}{kind}{part}"

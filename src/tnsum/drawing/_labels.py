@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from tnsum.drawing._faces import Face
 from tnsum.drawing._graph import Edge, Stub
@@ -21,7 +22,7 @@ _BAR = 5.0
 _NEAR = 3.0
 # No text comes nearer to a node, and no line is looked at before it is clear of it.
 _BESIDE = 2.0
-_PAST = 7.5
+_PAST = 5.5
 # Room around all nodes for lines that end nowhere and their texts.
 _MARGIN = 260.0
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.85)
@@ -73,28 +74,26 @@ class Board:
         text = Text(
             (0.0, 0.0), label, LABEL_SIZE, "text" if stub.kind == "physical" else "size", title
         )
-        for length in _STUB + _fan(self._crowds[stub.vertex]), 2 * _STUB:
-            for angle in self._directions(stub.vertex, outward):
-                lines, end = self._stub_lines(stub, angle, length, title)
-                box = _box_at(end, angle, text.box)
-                if self._plane.is_free(box) and all(
-                    self._plane.is_free_along(self._outside(stub.vertex, line, angle))
-                    for line in lines
-                ):
-                    self._take_stub(stub.vertex, angle, lines)
-                    self._put(text, box)
-                    return
-        # No room for the text: the line goes where it is furthest from the others.
-        angle = max(range(0, 360, 5), key=lambda a: self._room(stub.vertex, a))
-        lines, _ = self._stub_lines(stub, angle, _STUB, title)
-        self._take_stub(stub.vertex, angle, lines)
+        for angle, length in self._ways_out(stub.vertex, outward):
+            lines, end = self._stub_lines(stub, angle, length, title)
+            box = _box_at(end, angle, text.box)
+            if self._plane.is_free(box) and self._are_free(stub.vertex, lines, angle):
+                self._take_stub(stub.vertex, angle, lines)
+                self._put(text, box)
+                return
+        # No room for the text: the line goes where it meets nothing, as far from the others as it can.
+        angles = sorted(range(0, 360, 5), key=lambda a: -self._room(stub.vertex, a))
+        ways = ((angle, self._stub_lines(stub, angle, _STUB, title)[0]) for angle in angles)
+        first = next(ways)
+        free = (way for way in chain([first], ways) if self._are_free(stub.vertex, way[1], way[0]))
+        self._take_stub(stub.vertex, *next(free, first))
         self.n_missing += 1
 
     def put_beside_dot(self, vertex: int, label: str, title: str) -> None:
         """The text of a mode that many nodes hold, beside its dot."""
         text = Text((0.0, 0.0), label, LABEL_SIZE, "size", title)
         for further in (0.0, 10.0, 20.0, 30.0, 45.0, 60.0):
-            for angle in self._directions(vertex, ()):
+            for angle in self._around(vertex):
                 distance = self._faces[vertex].reach(angle) + further
                 start = _from(self.centres[vertex], angle, distance)
                 box = _box_at(start, angle, text.box)
@@ -119,16 +118,29 @@ class Board:
                     return
         self.n_missing += 1
 
-    def _directions(self, vertex: int, wished: Sequence[float]) -> Iterator[float]:
-        """Directions to try: those wished for, then all around, none along a line that is there."""
-        taken = self._angles[vertex]
+    def _ways_out(self, vertex: int, wished: Sequence[float]) -> Iterator[tuple[float, float]]:
+        """Directions and lengths to try: those wished for, a little longer too, then all around."""
+        length = _STUB + _fan(self._crowds[vertex])
+        nearest = self._nearest(vertex)
+        for angle in wished:
+            if self._room(vertex, angle) > nearest:
+                yield angle, length
+                yield angle, 1.3 * length
+        around = list(self._around(vertex))
+        yield from ((angle, length) for angle in around)
+        yield from ((angle, 2 * _STUB) for angle in around)
+
+    def _around(self, vertex: int) -> Iterator[float]:
+        """Directions all around: between other lines first, and of two alike the lower one."""
         n = max(16, 2 * self._crowds[vertex])
-        nearest = min(24.0, 150 / self._crowds[vertex])
-        yield from (a for a in wished if all(between(a, b) > nearest for b in taken))
         around = [(self._room(vertex, 360 * k / n), 360 * k / n) for k in range(n)]
-        # Those between other lines first, and of two alike the lower one.
         around.sort(key=lambda one: (-round(one[0]), between(one[1], 90)))
+        nearest = self._nearest(vertex)
         yield from (angle for room, angle in around if room > nearest)
+
+    def _nearest(self, vertex: int) -> float:
+        """How near in direction two lines may be."""
+        return min(24.0, 150 / self._crowds[vertex])
 
     def _room(self, vertex: int, angle: float) -> float:
         """How far a direction is from the lines that are there."""
@@ -154,12 +166,16 @@ class Board:
             Line(bar, "contraction line", title),
         ], _from(end, angle, 1.0)
 
+    def _are_free(self, vertex: int, lines: Sequence[Line], angle: float) -> bool:
+        return all(self._plane.is_free_along(self._outside(vertex, line, angle)) for line in lines)
+
     def _outside(self, vertex: int, line: Line, angle: float) -> tuple[Point, ...]:
         """The part of a stub that is to be seen; of a loop, its axis."""
         box = self._faces[vertex].box
         x, y = map(abs, at_angle(angle))
         # The whole box of a node is taken, its corners too.
-        past = min(box.width / 2 / max(x, 1e-9), box.height / 2 / max(y, 1e-9)) + _PAST
+        half_width, half_height = box.width / 2 + _PAST, box.height / 2 + _PAST
+        past = min(half_width / max(x, 1e-9), half_height / max(y, 1e-9))
         start = _from(self.centres[vertex], angle, past)
         end = on_curve(line.points, 0.5) if len(line.points) == 4 else line.points[-1]
         return start, end

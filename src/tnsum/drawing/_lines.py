@@ -1,4 +1,4 @@
-"""Lines between nodes: straight, bent where several join the same two, or around the side."""
+"""Lines between nodes: straight, bent where several join the same two, around others or the side."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from tnsum.drawing._faces import Face
 from tnsum.drawing._graph import Edge
 from tnsum.drawing._places import Places, angle_of, at_angle
-from tnsum.drawing._scene import Line, Point, on_curve
+from tnsum.drawing._scene import Line, Numbers, Point, on_curve
 
 _BEND = 15.0
 _TURN = 42.0
+# How far the middle of a line may be from the straight one, where that would go through a node.
+_WAYS_ROUND = tuple(
+    side * out for out in (20.0, 35.0, 50.0, 70.0, 90.0, 115.0, 140.0) for side in (1, -1)
+)
+_PARTS = np.linspace(0.0, 1.0, 9)
+_BESIDE = 2.0
+# To look for ways round takes time with the number of nodes times that of lines.
+_MANY = 300
 
 
 def edge_lines(
@@ -31,6 +41,9 @@ def edge_lines(
     counts = Counter(pairs)
     seen: dict[tuple[int, int], int] = {}
     found = []
+    obstacles = _Obstacles(faces, centres)
+    looks = places.kind == "loose" and len(faces) <= _MANY
+    hit = obstacles.hit_by(pairs) if looks else set()
     points: tuple[Point, ...]
     for edge, pair in zip(edges, pairs, strict=True):
         number = seen.get(pair, 0)
@@ -48,8 +61,50 @@ def edge_lines(
         else:
             offset = (number - (counts[pair] - 1) / 2) * 2 * _BEND
             points = (start, end) if not offset else _bent(start, end, offset)
+            if pair in hit and counts[pair] == 1:
+                points = obstacles.passed(start, end, pair)
         found.append(Line(points, "contraction line", titles[edge.mode]))
     return found
+
+
+class _Obstacles:
+    """All nodes and dots: a line that goes through one would seem to join it."""
+
+    def __init__(self, faces: Sequence[Face], centres: Sequence[Point]) -> None:
+        self._centres = np.array(centres)
+        halves = [(face.box.width / 2, face.box.height / 2) for face in faces]
+        self._halves = np.array(halves) + _BESIDE
+
+    def hit_by(self, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+        """The pairs of vertices whose straight line goes through others."""
+        ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+        hits = self._hits(self._centres[ends[:, 0]], self._centres[ends[:, 1]])
+        np.put_along_axis(hits, ends, False, axis=1)
+        return {pair for pair, is_hit in zip(pairs, hits.max(axis=1), strict=True) if is_hit}
+
+    def passed(self, start: Point, end: Point, ends: tuple[int, int]) -> tuple[Point, ...]:
+        """The least bent line that passes all others; the straight one if none does."""
+        for out in _WAYS_ROUND:
+            line = _bent(start, end, out)
+            points = np.stack(on_curve(line, _PARTS), axis=1)
+            hits = self._hits(points[:-1], points[1:])
+            hits[:, ends] = False
+            if not hits.any():
+                return line
+        return start, end
+
+    def _hits(self, starts: Numbers, ends: Numbers) -> Numbers:
+        """Whether each of some straight lines goes through each box."""
+        steps = ends - starts
+        steps = np.where(steps == 0, 1e-9, steps)[:, None, :]
+        # The parameters at which a line enters and leaves a box, axis by axis.
+        middle = (self._centres - starts[:, None, :]) / steps
+        half = np.abs(self._halves / steps)
+        near, far = middle - half, middle + half
+        enters = np.maximum(near[:, :, 0], near[:, :, 1])
+        leaves = np.minimum(far[:, :, 0], far[:, :, 1])
+        hits: Numbers = (enters < leaves) & (leaves > 0) & (enters < 1)
+        return hits
 
 
 def _bent(start: Point, end: Point, offset: float) -> tuple[Point, ...]:
@@ -83,4 +138,6 @@ def leaving_angle(line: Line, centre: Point) -> float:
 
 def tangent_angle(line: Line, t: float) -> float:
     """The direction of a line at a parameter."""
+    if len(line.points) == 2:
+        return angle_of(*line.points)
     return angle_of(on_curve(line.points, t - 0.05), on_curve(line.points, t + 0.05))

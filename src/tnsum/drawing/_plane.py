@@ -6,15 +6,12 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from tnsum.drawing._scene import Box, Point, on_curve
+from tnsum.drawing._scene import Box, Numbers, Point, on_curve
 
 _CELL = 3.0
-
-Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 
 class Plane:

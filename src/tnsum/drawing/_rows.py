@@ -20,9 +20,13 @@ def comb_of(neighbours: Neighbours, backbone: Sequence[int], n_physical: Sequenc
     """The vertices of `backbone` in rows, and the paths at it as teeth: one down, another one up."""
     inside = set(backbone)
     teeth = {
-        vertex: [_path(neighbours, vertex, other) for other in neighbours[vertex] if other not in inside]
+        vertex: [
+            path_from(neighbours, vertex, other)
+            for other in neighbours[vertex]
+            if other not in inside
+        ]
         for vertex in backbone
-    }  # fmt: skip
+    }
     below = max((len(some[0]) for some in teeth.values() if some), default=0)
     above = max((len(some[1]) for some in teeth.values() if len(some) > 1), default=0)
     width = _row_length(len(backbone))
@@ -69,7 +73,7 @@ def long_ring_of(neighbours: Neighbours, cycle: Sequence[int]) -> Places:
     return Places(tuple(points[v] for v in order), outward, "lined up", turns)
 
 
-def _path(neighbours: Neighbours, start: int, first: int) -> list[int]:
+def path_from(neighbours: Neighbours, start: int, first: int) -> list[int]:
     """The vertices of a path that leaves `start` through `first`."""
     found, before = [first], start
     while following := [other for other in neighbours[found[-1]] if other != before]:

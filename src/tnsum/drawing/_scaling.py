@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from tnsum.drawing._faces import Face
 from tnsum.drawing._graph import Edge
-from tnsum.drawing._places import Places, angle_of
-from tnsum.drawing._scene import Point
+from tnsum.drawing._places import UP, Places, angle_of
+from tnsum.drawing._scene import Numbers, Point
 
 _SHORTEST_LINE = 30.0
 _SHORTEST_SWING = 64.0
@@ -20,12 +19,10 @@ _GAP = 12.0
 # The part of the lines that must be long enough where points may be moved.
 _LONG_LINES = 0.8
 _MOST_PUSHES = 20
-_ROOM = 80.0
-_MANY = 20
+_ROOM = 95.0
+_MANY = 31
 # A line that ends nowhere, with its text below it.
 _STUB_ROOM = 38.0
-
-Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def pixels_of(
@@ -83,9 +80,15 @@ def _scales(
                 stubs = (stub_widths[one] + stub_widths[other]) / 2
                 room = max((boxes[one].width + boxes[other].width) / 2, stubs) + _GAP
             else:
-                has_stub = not places.flows_right and (stub_widths[one] or stub_widths[other])
                 room = (boxes[one].height + boxes[other].height) / 2
-                room += _GAP / (2 if places.flows_right else 1) + (_STUB_ROOM if has_stub else 0)
+                if places.flows_right:
+                    # Lines that end at a leaf go on to the right, those at others up.
+                    has_stub = bool(stub_widths[other]) and places.outward[other][0] == UP
+                    room += _GAP / 2
+                else:
+                    has_stub = bool(stub_widths[one] or stub_widths[other])
+                    room += _GAP
+                room += _STUB_ROOM if has_stub else 0
             wanted[axis].append(room / distance)
     return max(wanted[0]), max(wanted[1])
 
@@ -126,7 +129,9 @@ def _for_texts(points: Numbers, halves: Numbers) -> float:
     """The scale at which each of many nodes has the room around it that its lines and texts need."""
     if len(points) < _MANY:
         return 0.0
-    wanted = (2 * halves + _ROOM).prod(axis=1).sum()
+    # The more nodes there are, the more lines of others pass by.
+    room = _ROOM * (1 + len(points) / 400)
+    wanted = (2 * halves + room).prod(axis=1).sum()
     return math.sqrt(wanted / max(float(np.ptp(points, axis=0).prod()), 1.0))
 
 

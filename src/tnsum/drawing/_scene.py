@@ -13,9 +13,12 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from tnsum.drawing._words import LINE_HEIGHT, width_of
 
 Point: TypeAlias = tuple[float, float]
+Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 Role: TypeAlias = Literal[
     "contraction line", "physical line", "physical node", "contraction node", "fourth-order node",
@@ -66,16 +69,18 @@ class Line:
     role: Role
     title: str = ""
 
-    @property
+    @cached_property
     def box(self) -> Box:
         """A box that holds the line; of a curve, of points along it."""
-        n = 1 if len(self.points) == 2 else _STEPS_ALONG_CURVE
-        xs, ys = zip(*(on_curve(self.points, k / n) for k in range(n + 1)), strict=True)
-        return Box(min(xs), min(ys), max(xs), max(ys))
+        if len(self.points) == 2:
+            (x0, y0), (x1, y1) = self.points
+            return Box(min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
+        xs, ys = on_curve(self.points, _ALONG_CURVE)
+        return Box(float(xs.min()), float(ys.min()), float(xs.max()), float(ys.max()))
 
     def moved(self, x: float, y: float) -> Line:
         """The same line elsewhere."""
-        return replace(self, points=tuple((a + x, b + y) for a, b in self.points))
+        return Line(tuple((a + x, b + y) for a, b in self.points), self.role, self.title)
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class Shape:
 
     def moved(self, x: float, y: float) -> Shape:
         """The same shape elsewhere."""
-        return replace(self, box=_moved(self.box, x, y))
+        return Shape(_moved(self.box, x, y), self.corner, self.role, self.title)
 
 
 @dataclass(frozen=True)
@@ -109,13 +114,14 @@ class Text:
 
     def moved(self, x: float, y: float) -> Text:
         """The same text elsewhere."""
-        return replace(self, centre=(self.centre[0] + x, self.centre[1] + y))
+        centre = self.centre[0] + x, self.centre[1] + y
+        return Text(centre, self.text, self.size, self.role, self.title)
 
 
 Mark: TypeAlias = Line | Shape | Text
 
 _MARGIN = 6.0
-_STEPS_ALONG_CURVE = 16
+_ALONG_CURVE = np.linspace(0.0, 1.0, 17)
 
 
 @dataclass(frozen=True)

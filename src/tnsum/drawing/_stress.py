@@ -11,20 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 import numpy as np
 
 from tnsum.drawing._places import Neighbours, Places, angle_of
-from tnsum.drawing._scene import Point
+from tnsum.drawing._scene import Numbers, Point
 
 _STEPS = 40
 # Each step takes time with the square of the number of vertices.
 _MANY = 300
 _STEPS_FOR_MANY = 20
 _SEED = 0
-
-Matrix: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def spread(neighbours: Neighbours, n_physical: Sequence[int]) -> Places:
@@ -50,7 +47,7 @@ def _away(point: Point, n_physical: int) -> tuple[float, ...]:
     return tuple(angle + turn for turn in (*first, 30, -30, 60, -60, 90, -90))
 
 
-def _distances(neighbours: Neighbours) -> Matrix:
+def _distances(neighbours: Neighbours) -> Numbers:
     """The lengths of the shortest ways between all pairs of vertices."""
     flat = np.array([other for some in neighbours for other in some])
     starts = np.cumsum([0, *map(len, neighbours[:-1])])
@@ -67,20 +64,20 @@ def _distances(neighbours: Neighbours) -> Matrix:
     return found
 
 
-def _start(distances: Matrix) -> Matrix:
+def _start(distances: Numbers) -> Numbers:
     """The plane in which the distances spread most."""
     squared = distances**2
     centred = squared - squared.mean(axis=0)
     centred -= centred.mean(axis=1, keepdims=True)
     values, vectors = np.linalg.eigh(-centred / 2)
-    plane: Matrix = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
+    plane: Numbers = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
     # The wider direction is the horizontal one; the first vertex lies left and above.
     plane = plane[:, ::-1] * np.where(plane[0, ::-1] > 0, -1.0, 1.0)
     plane += np.random.default_rng(_SEED).normal(scale=0.05, size=plane.shape)
     return plane
 
 
-def _majorised(points: Matrix, distances: Matrix) -> Matrix:
+def _majorised(points: Numbers, distances: Numbers) -> Numbers:
     """Points after a fixed number of steps that lessen the energy of the springs."""
     n = len(points)
     weights = 1 / np.maximum(distances, 1) ** 2
@@ -92,5 +89,5 @@ def _majorised(points: Matrix, distances: Matrix) -> Matrix:
         apart = points[:, 0, None] - points[:, 0], points[:, 1, None] - points[:, 1]
         ratios = pulls / np.maximum(np.hypot(*apart), 1e-9)
         points = inverse @ (ratios.sum(axis=1)[:, None] * points - ratios @ points)
-    centred: Matrix = points - points.mean(axis=0)
+    centred: Numbers = points - points.mean(axis=0)
     return centred

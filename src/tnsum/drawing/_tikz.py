@@ -7,11 +7,33 @@ from tnsum.drawing._scene import Line, Mark, Point, Role, Scene, Shape, Text
 
 _POINTS_PER_PIXEL = 0.75
 _BASE_LINE = 0.36
+# Greek letters in the order of their numbers, and what capitals are that LaTeX has no other letter for.
+_GREEK = (
+    "alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho "
+    "varsigma sigma tau upsilon varphi chi psi omega"
+)
+_LIKE_LATIN = "AB--EZH-IK-MN-O-P--TY-X--"
+
+
+def _maths() -> dict[str, str]:
+    """Greek letters, and numbers that stand higher or lower, as LaTeX has them."""
+    found = {}
+    for k, (name, latin) in enumerate(zip(_GREEK.split(), _LIKE_LATIN, strict=True)):
+        capital = rf"$\{name.removeprefix('var').title()}$"
+        found[chr(0x391 + k)] = capital if latin == "-" else latin
+        found[chr(0x3B1 + k)] = "o" if name == "omicron" else rf"$\{name}$"
+    for digit in range(10):
+        high = {1: 0xB9, 2: 0xB2, 3: 0xB3}.get(digit, 0x2070 + digit)
+        found |= {chr(high): f"$^{digit}$", chr(0x2080 + digit): f"$_{digit}$"}
+    return found
+
+
 _ESCAPED = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#",
     "%": r"\%", "_": r"\_", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"{\char34}",
     "…": r"\dots{}", "\N{MULTIPLICATION SIGN}": r"$\times$", "-": "{-}", "'": "{'}", "`": "{`}",
+    **_maths(),
 }  # fmt: skip
 # The letters of Latin-1 that every LaTeX can put together in its oldest encoding.
 _LATIN = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ"
@@ -61,7 +83,7 @@ def _text(mark: Text) -> str:
     options = f"anchor=base, inner sep=0, text={_colour(mark.role, 'fill')}, font={font}"
     # The base line of all texts lies alike, whatever letters they have.
     place = _point((x, y + _BASE_LINE * mark.size))
-    return rf"\node[{options}] at {place} {{{_escaped(mark.text)}}};"
+    return rf"\node[{options}] at {place} {{{_escaped(mark)}}};"
 
 
 def _point(point: Point) -> str:
@@ -90,13 +112,18 @@ def _points(pixels: float) -> str:
     return f"{_POINTS_PER_PIXEL * pixels:.2f}bp"
 
 
-def _escaped(text: str) -> str:
-    """A text that LaTeX sets as it is."""
-    return "".join(map(_letter, text))
+def _escaped(text: Text) -> str:
+    """A text that LaTeX sets as it is, or in numbers as wide as it would be."""
+    words = "".join(map(_letter, text.text))
+    if all(map(_is_known, text.text)):
+        return words
+    # tikz brings graphicx along.
+    return rf"\resizebox{{{_points(text.box.width)}}}{{!}}{{{words}}}"
+
+
+def _is_known(letter: str) -> bool:
+    return letter in _ESCAPED or letter.isascii() or letter in _LATIN
 
 
 def _letter(letter: str) -> str:
-    if letter in _ESCAPED:
-        return _ESCAPED[letter]
-    is_known = letter.isascii() or (letter in _LATIN)
-    return letter if is_known else f"U+{ord(letter):04X}"
+    return _ESCAPED.get(letter, letter) if _is_known(letter) else f"U+{ord(letter):04X}"

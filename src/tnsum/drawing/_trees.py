@@ -8,13 +8,13 @@ longest path: a few leaves side by side at the bottom, many one below the other 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tnsum.drawing._places import DOWN, LEFT, RIGHT, UP, Neighbours, Places, at_angle
-from tnsum.drawing._rows import comb_of
+from tnsum.drawing._rows import comb_of, path_from
 from tnsum.drawing._scene import Point
 
-_MOST_ARMS = 12
+_MOST_ARMS = 24
 _MOST_LEAVES_BELOW = 12
 
 
@@ -28,7 +28,7 @@ def tree_of(neighbours: Neighbours, n_physical: Sequence[int]) -> Places:
     backbone = _backbone(neighbours, branching) if len(branching) > 1 else None
     if backbone is not None:
         return comb_of(neighbours, backbone, n_physical)
-    return _levels(neighbours, _root(neighbours, n_physical))
+    return _levels(neighbours, _root(neighbours, n_physical), n_physical)
 
 
 def _backbone(neighbours: Neighbours, branching: Sequence[int]) -> list[int] | None:
@@ -54,10 +54,7 @@ def _longest_arm(neighbours: Neighbours, start: int, inside: set[int]) -> list[i
     for first in neighbours[start]:
         if first in inside:
             continue
-        arm, before = [first], start
-        while following := [other for other in neighbours[arm[-1]] if other != before]:
-            before = arm[-1]
-            arm.append(following[0])
+        arm = path_from(neighbours, start, first)
         best = arm if len(arm) > len(best) else best
     return best
 
@@ -70,19 +67,14 @@ def _star(neighbours: Neighbours, centre: int) -> Places:
     outward = {centre: tuple(UP + 360 * (k + 0.5) / n for k in (n // 2, *range(n)))}
     for k, first in enumerate(neighbours[centre]):
         angle = UP + 360 * k / n
-        vertex, before, radius = first, centre, 1.0
-        while True:
+        for radius, vertex in enumerate(path_from(neighbours, centre, first), start=1):
             points[vertex] = at_angle(angle, radius)
             outward[vertex] = (angle, angle - 90, angle + 90)
-            following = [other for other in neighbours[vertex] if other != before]
-            if not following:
-                break
-            vertex, before, radius = following[0], vertex, radius + 1
     order = range(len(neighbours))
     return Places(tuple(points[v] for v in order), tuple(outward[v] for v in order), "rigid")
 
 
-def _levels(neighbours: Neighbours, root: int) -> Places:
+def _levels(neighbours: Neighbours, root: int, n_physical: Sequence[int]) -> Places:
     """Parents above the middle of their children, or to the left of it if there are many leaves."""
     order, parents = _downwards(neighbours, root)
     children: dict[int, list[int]] = {v: [] for v in order}
@@ -91,25 +83,42 @@ def _levels(neighbours: Neighbours, root: int) -> Places:
     depth = {root: 0}
     for v in order[1:]:
         depth[v] = depth[parents[v]] + 1
+    leaves = _leaves_in_order(children, root)
+    flows_right = len(leaves) > _MOST_LEAVES_BELOW
     place: dict[int, float] = {}
-    n_leaves = 0
-    for v in _leaves_in_order(children, root):
-        place[v] = float(n_leaves)
-        n_leaves += 1
+    n_rows = 0
+    for v in leaves:
+        # Physical modes of a row need room above, a second one below; the leaf's first goes on in it.
+        n_across = max(
+            n_physical[v] - 1, *(n_physical[w] for w in _before(v, parents, children)), 0
+        )
+        place[v] = float(n_rows + (flows_right and n_across > 0))
+        n_rows = int(place[v]) + (2 if flows_right and n_across > 1 else 1)
     for v in reversed(order):
         if children[v]:
             place[v] = (place[children[v][0]] + place[children[v][-1]]) / 2
     vertices = range(len(neighbours))
     outward: tuple[tuple[float, ...], ...]
-    if n_leaves <= _MOST_LEAVES_BELOW:
+    if flows_right:
+        points = tuple((float(depth[v]), place[v]) for v in vertices)
+        outward = tuple((RIGHT, UP, DOWN) if not children[v] else (UP, DOWN, LEFT)
+                        for v in vertices)  # fmt: skip
+    else:
         points = tuple((place[v], float(depth[v])) for v in vertices)
         outward = tuple((DOWN, RIGHT, LEFT, UP) if not children[v] else (UP, RIGHT, LEFT, DOWN)
                         for v in vertices)  # fmt: skip
-    else:
-        points = tuple((float(depth[v]), place[v]) for v in vertices)
-        outward = tuple((RIGHT, DOWN, UP) if not children[v] else (UP, DOWN, LEFT)
-                        for v in vertices)  # fmt: skip
-    return Places(points, outward, "lined up", flows_right=n_leaves > _MOST_LEAVES_BELOW)
+    return Places(points, outward, "lined up", flows_right=flows_right)
+
+
+def _before(
+    leaf: int, parents: Mapping[int, int], children: Mapping[int, Sequence[int]]
+) -> list[int]:
+    """Those above a leaf that have no other leaf below them."""
+    found, vertex = [], parents[leaf]
+    while len(children[vertex]) == 1 and vertex != parents[vertex]:
+        found.append(vertex)
+        vertex = parents[vertex]
+    return found
 
 
 def _leaves_in_order(children: dict[int, list[int]], root: int) -> list[int]:

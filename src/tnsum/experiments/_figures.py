@@ -64,7 +64,7 @@ def accuracy_figure(points: Sequence[Compared]) -> Figure:
             _curve(axes, points, method, means, np.array([one.std for one in found]))
         _fraction_axis(axes, points)
         axes.set_ylabel("accuracy, %")
-        axes.legend(loc="lower right")
+        axes.legend(loc="best")
     return figure
 
 

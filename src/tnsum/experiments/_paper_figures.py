@@ -18,6 +18,7 @@ from tnsum.drawing._figure import figure_of
 from tnsum.drawing._paper import building_blocks, matrix_chain_sum, tucker_sum, two_networks
 from tnsum.drawing._scene import Scene
 from tnsum.drawing._svg import svg_of
+from tnsum.errors import NetworkError
 from tnsum.experiments._figures import (
     INK,
     accuracy_figure,
@@ -34,6 +35,7 @@ from tnsum.experiments._settings import Settings
 from tnsum.experiments._splits import percent
 from tnsum.experiments._stored import StoredRun, stored_run
 from tnsum.storage import faults_named
+from tnsum.topology import printable
 
 _SMALL_RUN = "experiment"
 _SETTINGS = Settings(("paper",), (0.05, 0.1, 0.2, 0.5, 0.8), n_splits=3)
@@ -89,9 +91,10 @@ def paper_figures(
     Raises
     ------
     NetworkError
-        `folder` cannot be written to, or `results` is no such folder.
+        `folder` cannot be written to or holds other files, or `results` is no such folder.
     """
     path = Path(folder)
+    _check_folder(path)
     if results is None:
         reproduce(make_objects(5, 12), path / _SMALL_RUN, _SETTINGS, progress=progress)
         results = path / _SMALL_RUN
@@ -102,6 +105,18 @@ def paper_figures(
         _write(path / f"{one.name}.pdf", one.pdf)
     _write(path / "index.html", _page(found).encode("utf-8"))
     return found
+
+
+def _check_folder(path: Path) -> None:
+    """Refuse a folder with files of somebody else's, which might have the names of ours."""
+    held = {one.name for one in path.iterdir()} if path.is_dir() else set()
+    held = {name for name in held if not name.startswith(".tnsum-")}
+    is_ours = held <= {_SMALL_RUN} or f"{_DIAGRAMS[0][0]}.svg" in held
+    if not is_ours:
+        raise NetworkError(
+            f"{printable(str(path))} must be new, empty, or of earlier figures; it holds other files, "
+            f"such as {printable(min(held))}. Give another folder."
+        )
 
 
 def _diagrams() -> Iterator[PaperFigure]:
