@@ -86,7 +86,8 @@ def sketched_bases(
         step()
     core, _ = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
     ratio = sketch.cancellation
-    about = None if ratio is None else ratio * length(xp, core)
+    # Of a sum that is zero to the last digit the ratio tells nothing.
+    about = None if ratio is None or math.isinf(ratio) else ratio * length(xp, core)
     return Orthogonal(bases, core, exponent, math.sqrt(lost), None, about)
 
 
