@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -176,14 +176,17 @@ class NodeArraysBase(Summable):
     @property
     def ranks(self) -> Mapping[str, int]:
         """The size of each contraction mode."""
-        sizes = self.sizes
-        return MappingProxyType({mode: sizes[mode] for mode in self._topology.contraction_modes})
+        sizes = self._sizes_at(self._topology.contraction_axes)
+        return MappingProxyType(dict(zip(self._topology.contraction_modes, sizes, strict=True)))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the represented tensor (of each of a stack's)."""
+        return tuple(self._sizes_at(self._topology.physical_axes))
+
+    def _sizes_at(self, axes: Sequence[tuple[str, int]]) -> list[int]:
         arrays, skipped = self._arrays, self._n_leading
-        return tuple([arrays[name].shape[k + skipped] for name, k in self._topology.physical_axes])
+        return [arrays[name].shape[k + skipped] for name, k in axes]
 
     @property
     def n_parameters(self) -> int:

@@ -144,11 +144,10 @@ class NetworkSum(Summable):
     @property
     def ranks(self) -> Mapping[str, int]:
         """The size of each contraction mode in the sum: the summands' ranks added up."""
-        total = dict.fromkeys(self._topology.contraction_modes, 0)
-        for term in self._terms:
-            for mode, rank in term.ranks.items():
-                total[mode] += rank * count(term)
-        return MappingProxyType(total)
+        axes = self._topology.contraction_axes
+        each = [[rank * count(t) for rank in t._sizes_at(axes)] for t in self._terms]
+        totals = map(sum, zip(*each, strict=True))
+        return MappingProxyType(dict(zip(self._topology.contraction_modes, totals, strict=True)))
 
     @property
     def sizes(self) -> Mapping[str, int]:

@@ -135,8 +135,16 @@ class Topology:
     @cached_property
     def physical_axes(self) -> tuple[tuple[str, int], ...]:
         """For each physical mode a node that holds it, and which of the node's axes it is."""
-        nodes = (self._holders[mode][0] for mode in self._physical_modes)
-        pairs = zip(nodes, self._physical_modes, strict=True)
+        return self._axes_of(self._physical_modes)
+
+    @cached_property
+    def contraction_axes(self) -> tuple[tuple[str, int], ...]:
+        """The same for each contraction mode."""
+        return self._axes_of(self.contraction_modes)
+
+    def _axes_of(self, modes: Sequence[str]) -> tuple[tuple[str, int], ...]:
+        names = [self._holders[mode][0] for mode in modes]
+        pairs = zip(names, modes, strict=True)
         return tuple((name, self._nodes[name].index(mode)) for name, mode in pairs)
 
     @cached_property

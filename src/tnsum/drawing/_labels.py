@@ -74,9 +74,10 @@ class Board:
         text = Text(
             (0.0, 0.0), label, LABEL_SIZE, "text" if stub.kind == "physical" else "size", title
         )
+        size = text.box
         for angle, length in self._ways_out(stub.vertex, outward):
             lines, end = self._stub_lines(stub, angle, length, title)
-            box = _box_at(end, angle, text.box)
+            box = _box_at(end, angle, size)
             if self._plane.is_free(box) and self._are_free(stub.vertex, lines, angle):
                 self._take_stub(stub.vertex, angle, lines)
                 self._put(text, box)
@@ -92,11 +93,12 @@ class Board:
     def put_beside_dot(self, vertex: int, label: str, title: str) -> None:
         """The text of a mode that many nodes hold, beside its dot."""
         text = Text((0.0, 0.0), label, LABEL_SIZE, "size", title)
+        size = text.box
         for further in (0.0, 10.0, 20.0, 30.0, 45.0, 60.0):
             for angle in self._around(vertex):
                 distance = self._faces[vertex].reach(angle) + further
                 start = _from(self.centres[vertex], angle, distance)
-                box = _box_at(start, angle, text.box)
+                box = _box_at(start, angle, size)
                 if self._plane.is_free(box):
                     self._put(text, box)
                     return
@@ -105,6 +107,7 @@ class Board:
     def put_beside_line(self, line: Line, label: str) -> None:
         """The text of a mode, above its line or to the right of it, or wherever there is room."""
         text = Text((0.0, 0.0), label, LABEL_SIZE, "size", line.title)
+        size = text.box
         for t in _ALONG:
             angle = tangent_angle(line, t)
             # Of the two sides the upper one, at a vertical line the right one.
@@ -112,7 +115,7 @@ class Board:
             if abs(at_angle(angle)[0]) <= 0.01:
                 first = 0.0
             for side in (first, first + 180):
-                box = _box_at(on_curve(line.points, t), side, text.box)
+                box = _box_at(on_curve(line.points, t), side, size)
                 if self._plane.is_free(box):
                     self._put(text, box)
                     return

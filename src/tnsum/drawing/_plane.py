@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tnsum.drawing._scene import Box, Numbers, Point, on_curve
+from tnsum.drawing._scene import Box, Numbers, Point
 
 _CELL = 3.0
 
@@ -59,15 +59,16 @@ class Plane:
         """The cells along a line, as far as they are in this part of the plane."""
         length = sum(math.dist(a, b) for a, b in pairwise(points))
         n = max(2, math.ceil(length / (0.7 * _CELL)))
-        xs, ys = on_curve(points, _parameters(n))
-        columns = np.floor((xs - self._left) / _CELL).astype(np.intp)
-        rows = np.floor((ys - self._top) / _CELL).astype(np.intp)
-        height, width = self._taken.shape
-        inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
-        return rows[inside], columns[inside]
+        corners = (np.array(points) - (self._left, self._top)) / _CELL
+        cells = np.floor(_weights(n, len(points)) @ corners).astype(np.intp)
+        inside = ((cells >= 0) & (cells < self._taken.shape[::-1])).all(axis=1)
+        columns, rows = cells[inside].T
+        return rows, columns
 
 
-@lru_cache(maxsize=256)
-def _parameters(n: int) -> Numbers:
-    """Parameters of n points of a curve, from its start to its end."""
-    return np.linspace(0.0, 1.0, n)
+@lru_cache(maxsize=1024)
+def _weights(n: int, n_points: int) -> Numbers:
+    """What each point of a line or curve counts at n places along it, from its start to its end."""
+    t, last = np.linspace(0.0, 1.0, n), n_points - 1
+    parts = [math.comb(last, k) * (1 - t) ** (last - k) * t**k for k in range(n_points)]
+    return np.stack(parts, axis=1)
