@@ -18,6 +18,7 @@ from compression_cases import (
     binary_tree,
     comb,
     decaying,
+    log2_norm,
     matrix_chain,
     physical_of,
     random_sum,
@@ -458,6 +459,19 @@ def test_long_chains_cancel_too(order: int, method: str) -> None:
     c = compress(x - in_another_gauge(x, np.random.default_rng(0)), method=method)
     assert c.error == 1
     assert set(c.ranks.values()) == {1}
+
+
+@EVERY_METHOD
+def test_rounding_through_long_chains_is_not_underrated(method: str) -> None:
+    nodes = train(50)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, small = (decaying(nodes, 3, 4, slow, rng) for _ in range(2))
+        logs = [log2_norm(nodes, y.physical_modes, [y.arrays], [1]) for y in (x, small)]
+        weight = 1e-2 * 2.0 ** (logs[0] - logs[1])
+        c = compress(x - in_another_gauge(x, rng) + weight * small, method=method, seed=seed)
+        # Two summands, a hundred times larger than the sum.
+        assert c.error >= 0.99 * 8 * EPS["float64"] * math.sqrt(50) * math.sqrt(2) * 100
 
 
 @EVERY_METHOD

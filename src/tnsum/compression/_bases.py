@@ -53,7 +53,8 @@ class Orthogonal:
     alone : float or None
         The norms of all summands added, in the scale of `core`, where that is known.
     about : float or None
-        The norms of all summands in quadrature, in the scale of `core`, as a sketch sees them.
+        The norms of all summands in quadrature, in the scale of `core`, as a sketch sees them: in long
+        trees up to some ten times too large or too small.
     """
 
     bases: list[Basis]
