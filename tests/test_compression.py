@@ -18,7 +18,9 @@ from compression_cases import (
     binary_tree,
     comb,
     decaying,
+    log2_norm,
     matrix_chain,
+    physical_of,
     random_sum,
     star,
     train,
@@ -460,6 +462,19 @@ def test_long_chains_cancel_too(order: int, method: str) -> None:
 
 
 @EVERY_METHOD
+def test_rounding_through_long_chains_is_not_underrated(method: str) -> None:
+    nodes = train(50)
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, small = (decaying(nodes, 3, 4, slow, rng) for _ in range(2))
+        logs = [log2_norm(nodes, y.physical_modes, [y.arrays], [1]) for y in (x, small)]
+        weight = 1e-2 * 2.0 ** (logs[0] - logs[1])
+        c = compress(x - in_another_gauge(x, rng) + weight * small, method=method, seed=seed)
+        # Two summands, a hundred times larger than the sum.
+        assert c.error >= 0.99 * 8 * EPS["float64"] * math.sqrt(50) * math.sqrt(2) * 100
+
+
+@EVERY_METHOD
 def test_large_terms_anywhere_among_many_count_in_the_rounding(method: str) -> None:
     rng = np.random.default_rng(1)
     terms = [decaying(matrix_chain(3), 40, 2, fast, rng) for _ in range(300)]
@@ -501,6 +516,41 @@ def test_huge_and_tiny_terms(method: str) -> None:
     ):
         c = compress(total, 1e-6, method=method)
         assert_within(total, c, 1e-6, true_error(total, c.network))
+
+
+def rank_one_star(n_arms: int, size: int, seed: int, scale: float, dtype: str) -> Network:
+    """A Tucker network of positive numbers: its norm is nearly the product of those of its nodes."""
+    rng, nodes = np.random.default_rng(seed), star(n_arms)
+    held = {}
+    for name, modes in nodes.items():
+        shape = [size if mode in physical_of(nodes) else 1 for mode in modes]
+        held[name] = (rng.uniform(0.5, 1, shape) * scale).astype(dtype), modes
+    return Network(held, physical_of(nodes))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "float64"])
+@pytest.mark.parametrize("scale", [1, 2.0**-16])
+@EVERY_METHOD
+def test_stars_whose_squared_norm_is_out_of_range(dtype: str, scale: float, method: str) -> None:
+    x, y = (rank_one_star(9, 30000, seed, scale, dtype) for seed in range(2))
+    c = compress(x - 0.5 * y, 1e-3, method=method)
+    assert set(c.ranks.values()) == {2}
+    assert_within(x - 0.5 * y, c, 1e-3, true_error(x - 0.5 * y, c.network))
+
+
+@pytest.mark.parametrize("log2", [-55, 55])
+@pytest.mark.parametrize("name", ["core", "n0", "n2"])
+@EVERY_METHOD
+def test_one_node_far_from_the_others(log2: int, name: str, method: str) -> None:
+    rng = np.random.default_rng(0)
+    terms = []
+    for _ in range(3):
+        x = decaying(star(3), 40, 4, slow, rng, "float32")
+        terms.append(with_arrays(x, {**x.arrays, name: x.arrays[name] * np.float32(2.0**log2)}))
+    weight = 2.0 ** math.copysign(18, log2)
+    total = tnsum.add(*terms, weights=[weight, weight, -0.5 * weight])
+    c = compress(total, 1e-3, method=method)
+    assert_within(total, c, 1e-3, true_error(total, c.network))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

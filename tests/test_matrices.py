@@ -5,6 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from libraries import library
+from tnsum import _matrices
+from tnsum._arrays import namespace
 from tnsum._matrices import adjoint, left_vectors, length, svd, triangle
 
 SHAPES = [(5, 3), (3, 5), (40, 4), (4, 40), (1, 1), (70, 66)]
@@ -81,3 +84,38 @@ def test_left_vectors_are_orthonormal_and_give_the_matrix_back(
 def test_a_length_is_the_norm() -> None:
     array = matrix_of((6, 5), "complex128").T
     assert abs(length(np, array) - np.linalg.norm(array)) < 1e-14
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "name", ["array_api_strict", pytest.param("torch", marks=pytest.mark.large)]
+)
+def test_small_matrices_of_accelerators_are_decomposed_on_the_host(
+    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = library(name)
+    theirs = of.convert(matrix_of((5, 3), dtype))
+    xp, plain = namespace(theirs), svd(np, matrix_of((5, 3), dtype))
+    monkeypatch.setattr(
+        _matrices, "is_on_accelerator", lambda array: not isinstance(array, np.ndarray)
+    )
+    for small in (True, False):
+        monkeypatch.setattr(_matrices, "_SMALL", 15 if small else 14)
+        found = svd(xp, theirs)
+        assert [type(each) for each in found] == [type(theirs)] * 3
+        # The same bits where the host was asked.
+        same = [np.array_equal(of.to_numpy(f), p) for f, p in zip(found, plain, strict=True)]
+        assert all(same) or not small
+        left, values, right = (of.to_numpy(each) for each in found)
+        assert near((left * values) @ right, matrix_of((5, 3), dtype))
+
+
+@pytest.mark.large
+def test_gradients_flow_through_matrices_of_accelerators(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = library("torch")
+    theirs = of.convert(matrix_of((5, 3), "float64"))
+    theirs.requires_grad_(True)
+    monkeypatch.setattr(
+        _matrices, "is_on_accelerator", lambda array: not isinstance(array, np.ndarray)
+    )
+    assert svd(namespace(theirs), theirs)[1].requires_grad

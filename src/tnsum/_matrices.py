@@ -69,7 +69,8 @@ def svd(xp: Namespace, matrix: Array) -> tuple[Array, Array, Array]:
 
     LAPACK's divide and conquer, which NumPy calls, fails on a few matrices that are finite, mostly of
     low rank and with entries far below machine precision; of their adjoint it finds it, or without
-    those entries. Accelerators take longer than that for a small matrix, and find it less exactly.
+    those entries. Small matrices of accelerators are decomposed on the host, which takes less time and
+    is more exact in single precision, unless a gradient is to flow through them.
     """
     if is_on_accelerator(matrix) and math.prod(matrix.shape) <= _SMALL and not _is_tracked(matrix):
         device = device_of(matrix)

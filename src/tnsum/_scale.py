@@ -18,6 +18,11 @@ Scaled: TypeAlias = tuple[Array, Array]
 """An array, and the exponent of the power of two that it is to be multiplied by."""
 
 
+def reach(dtype: DType) -> float:
+    """The log2 that all factors of a product may have together, such that its square is in range too."""
+    return 30.0 if dtype_name(dtype) in ("float32", "complex64") else 60.0
+
+
 def rescaled(xp: Namespace, array: Array) -> tuple[Array, Array]:
     """The array scaled to a largest entry near one if that was extreme, and the log2 taken out."""
     limit = 30.0 if dtype_name(array.dtype) in ("float32", "complex64") else 300.0
@@ -65,15 +70,19 @@ def are_in_range(arrays: Sequence[Array], limit: float) -> bool:
         return bool(np.abs(np.log2(squares)).max(axis=1).sum() <= 2 * limit)
 
 
-def rescaled_together(xp: Namespace, arrays: list[Array]) -> tuple[list[Array], float]:
+def rescaled_together(
+    xp: Namespace, arrays: list[Array], n_factors: int = 1
+) -> tuple[list[Array], float]:
     """Arrays scaled by one power of two to a largest entry near one if that was far off, and its log2.
 
-    The values are looked at: not for what is being traced.
+    What is to be multiplied with others, `n_factors` together, must be as many times nearer to one. The
+    values are looked at: not for what is being traced.
     """
-    if library(xp) == "numpy" and all(2.0**-_NEAR <= length(xp, a) <= 2.0**_NEAR for a in arrays):
+    near = _NEAR / n_factors
+    if library(xp) == "numpy" and all(2.0**-near <= length(xp, a) <= 2.0**near for a in arrays):
         return arrays, 0.0
     largest = max(float(xp.max(xp.abs(array))) for array in arrays)
-    if largest == 0 or not math.isfinite(largest) or abs(math.log2(largest)) <= _NEAR:
+    if largest == 0 or not math.isfinite(largest) or abs(math.log2(largest)) <= near:
         return arrays, 0.0
     exponent = math.floor(math.log2(largest))
     # In two steps: one alone may be out of range.

@@ -200,7 +200,7 @@ def cores(
         triangles, exponent = _triangles(xp, found, len(part.rows))
         for g, triangle in enumerate(triangles):
             # Axis 1 counts the summands: each keeps its own scale.
-            triangle, taken = _scale.rescaled_each(xp, triangle, 1, _RANGE / 4)
+            triangle, taken = _scale.rescaled_each(xp, triangle, 1, _LEAST)
             own[g] = own[g] + taken
             operands[g].append((triangle, (("rows", number), *output[len(part.rows) :])))
         exponents.append(exponent + sum(exponents[k] for k in part.sources))
@@ -238,7 +238,8 @@ def _balanced(xp: Namespace, stack: NetworkStack) -> tuple[NetworkStack, Array]:
     arrays: dict[str, Array] = {}
     exponents: Array = 0.0
     for name, array in stack.arrays.items():
-        arrays[name], taken = _scale.rescaled_each(xp, array, 0, _RANGE / len(stack.arrays))
+        least = _scale.reach(array.dtype) / len(stack.arrays)
+        arrays[name], taken = _scale.rescaled_each(xp, array, 0, least)
         exponents = exponents + taken
     return NetworkStack._unchecked(stack.topology, arrays), exponents
 
@@ -254,8 +255,8 @@ def weights_in_scale(
 
 _ADVICE = "Loops of high rank and many summands of high order make it large; inner needs less."
 
-# The powers of two that all nodes together may have: far less than the range of any dtype.
-_RANGE = 60.0
+# The powers of two up to which triangles are left as they are: far less than the range of any dtype.
+_LEAST = 15.0
 
 
 def _triangles(

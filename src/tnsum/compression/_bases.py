@@ -53,7 +53,8 @@ class Orthogonal:
     alone : float or None
         The norms of all summands added, in the scale of `core`, where that is known.
     about : float or None
-        The norms of all summands in quadrature, in the scale of `core`, as a sketch sees them.
+        The norms of all summands in quadrature, in the scale of `core`, as a sketch sees them: in long
+        trees up to some ten times too large or too small.
     """
 
     bases: list[Basis]
@@ -87,13 +88,18 @@ def direct_bases(
     exponent = 0.0
     for v in range(len(tree) - 1):
         factors = factors_at(xp, tree, groups, reduced, v)
-        basis, columns, taken = _orthogonalised(xp, factors)
+        basis, columns, taken = _orthogonalised(xp, factors, n_siblings(tree, v))
         bases.append(basis)
         reduced.append(columns)
         exponent += taken
         step()
     core, alone = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
     return Orthogonal(bases, core, exponent, 0.0, alone)
+
+
+def n_siblings(tree: Sequence[Branch], v: int) -> int:
+    """How many branches, v among them, are multiplied with one another at the next node."""
+    return len(tree[tree[v].parent].children)
 
 
 # The most entries of all summands together in which they are looked at one by one.
@@ -129,7 +135,9 @@ def unit_vectors(factors: Sequence[Factor]) -> tuple[Basis, list[Array]]:
     return Basis(None, rows, math.prod(rows)), [factor.whole() for factor in factors]
 
 
-def _orthogonalised(xp: Namespace, factors: Sequence[Factor]) -> tuple[Basis, list[Array], float]:
+def _orthogonalised(
+    xp: Namespace, factors: Sequence[Factor], n_siblings: int
+) -> tuple[Basis, list[Array], float]:
     """A basis of the branch, R_v for every group, and the power of two that was taken out."""
     n_columns = sum(factor.n_columns for factor in factors)
     basis, columns = unit_vectors(factors)
@@ -140,7 +148,7 @@ def _orthogonalised(xp: Namespace, factors: Sequence[Factor]) -> tuple[Basis, li
     if basis.matrix is None and not factors[0].below:
         # The arrays as they came, which are in range.
         return basis, columns, 0.0
-    columns, exponent = rescaled_together(xp, columns)
+    columns, exponent = rescaled_together(xp, columns, n_siblings)
     return basis, columns, exponent
 
 

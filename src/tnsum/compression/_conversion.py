@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tnsum import _arrays
-from tnsum._scale import are_in_range, rescaled_together
+from tnsum._scale import are_in_range, reach, rescaled_together
 from tnsum._typing import Array, DType, Namespace
 from tnsum.compression._branches import Branch, Group, group_of, node_array
 from tnsum.errors import NetworkError
@@ -22,7 +22,8 @@ def groups_of(
     """The summands in groups of equal ranks, and the power of two that was taken out of all."""
     pairs = s._grouped(s.dtype)
     exponent: Array = 0.0
-    if not all(are_in_range(list(stack.arrays.values()), _RANGE) for stack, _ in pairs):
+    most = reach(s.dtype)
+    if not all(are_in_range(list(stack.arrays.values()), most) for stack, _ in pairs):
         check_finite(xp, [array for stack, _ in pairs for array in stack.arrays.values()])
         pairs, exponent = balanced(xp, pairs)
     check_finite(xp, [weights for _, weights in pairs])
@@ -33,10 +34,6 @@ def groups_of(
             stack = joined_stack(xp, stack, topology)
         found.append(group_of(xp, tree, stack, weights))
     return found, float(exponent) + taken
-
-
-# The powers of two that all nodes together may have without being balanced.
-_RANGE = 60.0
 
 
 def check_finite(xp: Namespace, arrays: Sequence[Array]) -> None:

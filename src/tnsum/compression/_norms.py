@@ -55,9 +55,14 @@ def _log2_norms(xp: Namespace, tree: Sequence[Branch], group: Group) -> Array:
         m, up = array.shape[0], array.shape[-1]
         other = absorbed(xp, array, [grams[c] for c in branch.children], 0)
         bra = xp.matrix_transpose(xp.reshape(conj(xp, array), (m, -1, up)))
-        gram, taken = rescaled_each(xp, xp.matmul(bra, xp.reshape(other, (m, -1, up))), 0, 30.0)
+        least = _NEAR / max(1, len(tree[branch.parent].children))
+        gram, taken = rescaled_each(xp, xp.matmul(bra, xp.reshape(other, (m, -1, up))), 0, least)
         grams.append(xp.matrix_transpose(gram))
         exponents = exponents + taken
     squares = np.abs(np.asarray(on_host(grams[-1]))[:, 0, 0]).astype(float)
     with np.errstate(divide="ignore"):
         return (np.log2(squares) + np.asarray(on_host(exponents))) / 2
+
+
+# The powers of two that all Gram matrices below a node may have together.
+_NEAR = 30.0

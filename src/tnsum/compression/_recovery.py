@@ -27,7 +27,7 @@ from tnsum._arrays import conj, device_of, on_host, real_dtype
 from tnsum._matrices import svd
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
-from tnsum.compression._bases import Basis, Orthogonal
+from tnsum.compression._bases import Basis, Orthogonal, n_siblings
 from tnsum.compression._branches import Branch
 from tnsum.compression._conversion import check_range, scaled
 from tnsum.compression._fixed_tests import APART
@@ -113,7 +113,8 @@ def _recovered(
         basis, triangle, loss = _resolved(xp, seen, omega, noise)
         lost += loss**2
         bases.append(Basis(basis, factor.rows, basis.shape[1]))
-        columns, taken = rescaled_together(xp, [triangle.T[None, ...]])
+        columns = [triangle.T[None, ...]]
+        columns, taken = rescaled_together(xp, columns, n_siblings(tree, v))
         exponent += taken
         reduced += columns
     below = [reduced[c] for c in tree[-1].children]

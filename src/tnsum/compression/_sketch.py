@@ -26,6 +26,7 @@ from tnsum.compression._bases import (
     Orthogonal,
     added,
     factors_at,
+    n_siblings,
     unit_vectors,
 )
 from tnsum.compression._branches import Branch, Group
@@ -79,7 +80,7 @@ def sketched_bases(
             lost += loss**2
             basis = Basis(matrix, factors[0].rows, matrix.shape[1])
             columns = [factor.projected(matrix) for factor in factors]
-        columns, taken = rescaled_together(xp, columns)
+        columns, taken = rescaled_together(xp, columns, n_siblings(tree, v))
         bases.append(basis)
         reduced.append(columns)
         exponent += taken

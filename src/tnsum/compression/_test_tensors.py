@@ -22,7 +22,7 @@ import numpy as np
 from tnsum._arrays import device_of
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
-from tnsum.compression._bases import are_kept
+from tnsum.compression._bases import are_kept, n_siblings
 from tnsum.compression._branches import Branch, Group, moved
 from tnsum.compression._products import pieces_of
 
@@ -46,6 +46,8 @@ class TestTensors:
         self.block = block_of(tree)
         self._generator = np.random.default_rng(seed)
         self._has_siblings = below_siblings(tree)
+        self._inside_taken: dict[int, float] = {}
+        self._outside_taken: dict[int, float] = {}
         self._is_wanted = [not is_kept for is_kept in are_kept(tree, groups[0])[:-1]]
 
     def outside(self, width: int, start: int = 0) -> list[list[Array]]:
@@ -68,8 +70,8 @@ class TestTensors:
                 siblings = [inside[c][g] if inside[c] else None for c in children]
                 columns.append(outside_of(xp, group[v], above, siblings, tests[v], wanted))
             for k, each in zip(wanted, zip(*columns, strict=True), strict=True):
-                # Only ratios matter: one power of two for all summands is left out.
-                found[children[k]] = rescaled_together(xp, list(each))[0]
+                c = children[k]
+                found[c] = self._in_scale(list(each), self._outside_taken, c, 1)
         return found
 
     def _inside(self, tests: Sequence[Array | None], is_seen: Sequence[bool]) -> list[list[Array]]:
@@ -78,9 +80,26 @@ class TestTensors:
         found: list[list[Array]] = []
         for v, each in enumerate(tests):
             below = [found[c] for c in self._tree[v].children]
-            seen = range(len(groups)) if is_seen[v] else ()
-            found.append([inside_of(xp, groups[g][v], [b[g] for b in below], each) for g in seen])
+            columns: list[Array] = []
+            if is_seen[v]:
+                for g, group in enumerate(groups):
+                    columns.append(inside_of(xp, group[v], [b[g] for b in below], each))
+                columns = self._in_scale(columns, self._inside_taken, v, n_siblings(self._tree, v))
+            found.append(columns)
         return found
+
+    def _in_scale(
+        self, columns: list[Array], taken: dict[int, float], v: int, n_factors: int
+    ) -> list[Array]:
+        """Columns of branch v near one: only ratios matter, so a power of two is left out.
+
+        It is the same for all summands, and for all test tensors, whenever they were drawn.
+        """
+        if v not in taken:
+            columns, taken[v] = rescaled_together(self._xp, columns, n_factors)
+        elif taken[v]:
+            columns = [each * 2.0 ** -taken[v] for each in columns]
+        return columns
 
     def _drawn(self, v: int, width: int) -> Array:
         array = self._groups[0][v]

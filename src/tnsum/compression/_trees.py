@@ -45,6 +45,8 @@ _NOISE = 4.0
 _ROUNDING = {"bound": 20.0, "estimate": 8.0}
 # The same in units of what is multiplied at one mode, where that is far larger than the sum.
 _OF_PRODUCT = 4.0
+# Summands whose norms in quadrature are at most so many times that of their sum do not cancel.
+_MILD = 4.0
 # A rounding error so many times smaller than the tolerance need not be known better.
 _UNSEEN = 1000.0
 # How many times larger than its estimate what a sketch loses hardly ever is.
@@ -138,9 +140,10 @@ def _alone(
     """The norms of all summands added, in the scale of what was found; in quadrature, for an estimate.
 
     They are not less than `size`, the norm of the sum. `digits` is the tolerance in units of machine
-    precision: what is far below it need not be exact.
+    precision: what is far below it need not be exact. What a sketch sees is enough where summands do
+    not cancel; through long trees it may be ten times too little, which counts where they do.
     """
-    if found.about is not None:
+    if found.about is not None and found.about <= _MILD * size:
         return max(found.about, size)
     if found.alone is not None:
         return max(found.alone, size)

@@ -1,0 +1,141 @@
+"""The parts of a sketch one by one, against what they stand for: norms, products, test tensors."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compression_cases import binary_tree, decaying, star, train
+from tnsum import NetworkStack
+from tnsum._numpy import NUMPY
+from tnsum._scale import rescaled_together
+from tnsum.compression import _test_tensors
+from tnsum.compression._branches import branches_of, group_of
+from tnsum.compression._norms import log2_of_norms
+from tnsum.compression._products import Factor
+from tnsum.compression._sketch import _Sketch, sketched_bases
+
+
+def flat(k: Any) -> Any:
+    return np.ones_like(k)
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    return rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+
+
+# products
+
+
+@pytest.mark.parametrize("n_children", [0, 1, 2])
+@pytest.mark.parametrize("n_summands", [1, 37])
+def test_squares_are_those_of_each_summand(n_children: int, n_summands: int) -> None:
+    rng = np.random.default_rng(n_children)
+    array = numbers(rng, (n_summands, *(2, 3)[:n_children], 4, 5))
+    below = [numbers(rng, (n_summands, rank, 3)) for rank in (2, 3)[:n_children]]
+    factor, columns = Factor(NUMPY, array, below), numbers(rng, (n_summands, 5, 6))
+    each = np.swapaxes(factor.whole(), 1, 2) @ columns
+    assert math.isclose(factor.squares(columns), np.linalg.norm(each) ** 2, rel_tol=1e-12)
+    assert np.allclose(factor.times(columns), each.sum(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("n", "up"), [(1, 1), (3, 2), (4, 5)])
+def test_products_with_tests_are_mixed_in_any_order(n: int, up: int) -> None:
+    rng = np.random.default_rng(n)
+    array, above = numbers(rng, (6, 3, n, up)), numbers(rng, (6, up, 16))
+    tests = rng.standard_normal((2, n * 8, 8))
+    found = _test_tensors._times_and_mixed(NUMPY, array, above, tests)
+    blocks = above.reshape(6, up, 2, 8)
+    right = np.einsum("mrnu,mukb,knbc->mrkc", array, blocks, tests.reshape(2, n, 8, 8))
+    assert np.allclose(found, right.reshape(6, 3, 16), rtol=1e-12)
+    product = np.einsum("mrnu,muw->mrnw", array, above)
+    assert np.allclose(_test_tensors._mixed(NUMPY, product, tests), found, rtol=1e-12)
+
+
+# noise
+
+
+def group_with(nodes: Any, size: int, dtype: str, weights: Any) -> Any:
+    rng = np.random.default_rng(0)
+    terms = [decaying(nodes, size, 2, flat, rng, dtype) for _ in weights]
+    tree = branches_of(terms[0].topology)
+    stack = NetworkStack.from_networks(terms)
+    return tree, group_of(NUMPY, tree, stack, np.asarray(weights, dtype))
+
+
+@pytest.mark.parametrize("nodes", [train(5), star(3), binary_tree(5)])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_sketches_see_how_far_summands_cancel(nodes: Any, dtype: str) -> None:
+    tree, group = group_with(nodes, 40, dtype, [1, 1, 1])
+    # The same network three times, the last one small: the first two cancel.
+    for array in group:
+        array[1:] = array[:1]
+    group[-1][1] *= -1
+    group[-1][2] *= 1e-3
+    for seed in range(10):
+        found = sketched_bases(NUMPY, tree, [group], 1e-6, None, 2e-16, seed)
+        assert found is not None
+        assert found.about is not None
+        ratio = found.about / float(np.linalg.norm(found.core))
+        assert math.isclose(ratio, math.sqrt(2 + 1e-6) / 1e-3, rel_tol=1e-6)
+
+
+def test_no_noise_is_looked_for_where_all_branches_are_kept() -> None:
+    tree, group = group_with(train(3), 3, "float64", [1, -1])
+    found = sketched_bases(NUMPY, tree, [group], 1e-6, None, 2e-16, 0)
+    assert found is not None
+    assert found.about is None
+
+
+def test_later_test_tensors_have_the_scale_of_the_first_ones() -> None:
+    tree, group = group_with(binary_tree(6), 40, "float64", [1, 1])
+    for log2 in (-30, 0, 30):
+        held = [array * 2.0**log2 for array in group]
+        tests = _test_tensors.TestTensors(NUMPY, tree, [held], 0)
+        sketch = _Sketch(NUMPY, tests, 16, 1e-6, math.inf, 2e-16)
+        for some, more in zip(sketch._outside, tests.outside(640), strict=True):
+            for a, b in zip(some, more, strict=True):
+                sizes = [np.linalg.norm(each) / math.sqrt(each.shape[-1]) for each in (a, b)]
+                assert 0.3 < sizes[0] / sizes[1] < 3
+
+
+# sizes of numbers
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-30, 2.0**30])
+def test_norms_of_stars_with_many_arms(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    tree = branches_of(decaying(star(12), 2, 1, flat, rng).topology)
+    group = [rng.uniform(0.5, 1, (3, 4000, 1)).astype("float32") for _ in tree[:-1]]
+    group += [(scale * rng.uniform(0.5, 1, (3, *(1,) * 14))).astype("float32")]
+    right = sum(np.log2(np.linalg.norm(a.astype(float).reshape(3, -1), axis=1)) for a in group)
+    found = log2_of_norms(NUMPY, tree, [group], 1, -math.inf)
+    assert abs(found - math.log2(np.sum(2.0**right))) < 1e-3
+
+
+def test_factors_of_long_products_must_be_nearer_to_one() -> None:
+    array = np.full((2, 2), 2.0**12)
+    (same,), exponent = rescaled_together(NUMPY, [array])
+    assert same is array
+    assert exponent == 0
+    (near,), exponent = rescaled_together(NUMPY, [array], 2)
+    assert np.array_equal(near, np.ones((2, 2)))
+    assert exponent == 12
+
+
+# NumPy
+
+
+@pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray])
+def test_quick_functions_are_those_of_numpy(kind: Any) -> None:
+    array = kind(numbers(np.random.default_rng(0), (2, 3, 4)))
+    for quick, plain in (
+        (NUMPY.reshape(array, (6, -1)), np.reshape(array, (6, -1))),
+        (NUMPY.permute_dims(array, (2, 0, 1)), np.permute_dims(array, (2, 0, 1))),
+        (NUMPY.matrix_transpose(array), np.matrix_transpose(array)),
+    ):
+        assert np.array_equal(quick, plain)
+        assert quick.strides == plain.strides
+    others = set(dir(np)) - {"reshape", "permute_dims", "matrix_transpose"}
+    assert all(getattr(NUMPY, n) is getattr(np, n) for n in others if not n.startswith("__"))
