@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 import tnsum
@@ -85,3 +87,12 @@ html_theme_options = {
     # The tables of one page need all the room there is.
     "secondary_sidebar_items": {"**": ["page-toc"], "side-by-side": []},
 }
+
+
+def without_signature(*about: object) -> tuple[None, None] | None:
+    """Nothing behind the name of a class that nobody calls: a sum is made by adding."""
+    return (None, None) if about[3] is tnsum.NetworkSum else None
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-signature", without_signature)
