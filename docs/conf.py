@@ -39,6 +39,8 @@ autodoc_default_options = {
 autosummary_generate = False
 python_maximum_signature_line_length = 90
 numpydoc_show_class_members = False
+# Beside a page a method stands below its class: its own name is enough.
+toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -89,9 +91,9 @@ html_theme_options = {
 }
 
 
-def without_signature(*about: object) -> tuple[None, None] | None:
+def without_signature(*about: object) -> tuple[str, str] | None:
     """Nothing behind the name of a class that nobody calls: a sum is made by adding."""
-    return (None, None) if about[3] is tnsum.NetworkSum else None
+    return ("", "") if about[3] is tnsum.NetworkSum else None
 
 
 def setup(app: Sphinx) -> None:
