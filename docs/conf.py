@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 import tnsum
@@ -37,6 +39,8 @@ autodoc_default_options = {
 autosummary_generate = False
 python_maximum_signature_line_length = 90
 numpydoc_show_class_members = False
+# Beside a page a method stands below its class: its own name is enough.
+toc_object_entries_show_parents = "hide"
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -85,3 +89,12 @@ html_theme_options = {
     # The tables of one page need all the room there is.
     "secondary_sidebar_items": {"**": ["page-toc"], "side-by-side": []},
 }
+
+
+def without_signature(*about: object) -> tuple[str, str] | None:
+    """Nothing behind the name of a class that nobody calls: a sum is made by adding."""
+    return ("", "") if about[3] is tnsum.NetworkSum else None
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-signature", without_signature)

@@ -12,7 +12,7 @@ import pytest
 import tnsum
 from drawn import Picture, hidden_lines, inside, measured, overlaps, read
 from tnsum import Network, NetworkStack, Topology
-from tnsum.drawing import to_svg
+from tnsum.drawing import _placement, to_svg
 from tnsum.drawing._draw import shown_in_notebook
 from tnsum.drawing._words import shortened, width_of
 from topologies import CASES, arrays
@@ -500,6 +500,20 @@ def test_notebooks_show_text_where_a_picture_would_take_long() -> None:
     assert shown_in_notebook(large) is None
     assert large._repr_html_() is None
     assert Topology({"A": [f"i{k}" for k in range(1001)]})._repr_svg_() is None
+
+
+@pytest.mark.parametrize(("n", "most"), [(6, 8), (12, 3), (20, 1)])
+def test_few_nodes_with_many_modes_are_not_drawn_again_and_again(
+    n: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[object] = []
+    board = _placement._board
+    monkeypatch.setattr(_placement, "_board", lambda *a: drawn.append(a) or board(*a))
+    pairs = [(a, b) for a in range(n) for b in range(a)]
+    nodes = {f"n{k}": [f"{a},{b}" for a, b in pairs if k in (a, b)] for k in range(n)}
+    picture = read(to_svg(Topology(nodes)))
+    assert {line.title for line in picture.lines} == {f"contraction mode {a},{b}" for a, b in pairs}
+    assert 1 <= len(drawn) <= most
 
 
 # themes

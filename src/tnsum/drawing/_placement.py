@@ -101,7 +101,7 @@ def _drawn(part: Part, places: Places | None = None) -> Scene:
     ]
     centres = pixels_of(places, part.faces, part.edges, edge_widths, at_vertex)
     best = board = _board(part, places, centres)
-    for _ in range(_tries(len(part.faces))):
+    for _ in range(_tries(len(part.faces), len(part.edges))):
         if not board.n_missing:
             break
         centres = [(_GROWTH * x, _GROWTH * y) for x, y in centres]
@@ -110,11 +110,13 @@ def _drawn(part: Part, places: Places | None = None) -> Scene:
     return Scene(tuple(best.lines) + _faces(part, best.centres) + tuple(best.texts))
 
 
-def _tries(n_vertices: int) -> int:
+def _tries(n_vertices: int, n_edges: int) -> int:
     """How often everything may be drawn further apart: not where nothing is, or where it takes long."""
     if n_vertices == 1:
         return 0
-    return 7 if n_vertices <= 30 else 2 if n_vertices <= 60 else 0
+    # A grid has two lines for each node; few nodes with many lines take as long as many nodes.
+    n = max(n_vertices, n_edges // 2)
+    return 7 if n <= 30 else 2 if n <= 60 else 0
 
 
 def _faces(part: Part, centres: Sequence[Point]) -> tuple[Mark, ...]:
