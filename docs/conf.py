@@ -69,6 +69,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"tnsum {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["files.js"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False

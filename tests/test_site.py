@@ -92,10 +92,11 @@ def check_search(page: Page, base: str) -> None:
     page.open(f"{base}search.html?q=superdiagonal")
     page.wait_for("document.querySelector('#search-results .search-summary')"
                   "?.textContent.startsWith('Search finished')")  # fmt: skip
-    script = "[...document.querySelectorAll('#search-results li a')].map(a => a.pathname)"
-    found = {path.removeprefix("/") for path in page.evaluate(script)}
+    script = "[...document.querySelectorAll('#search-results li a')].map(a => a.href)"
+    found = {url.removeprefix(base).split("?")[0].split("#")[0] for url in page.evaluate(script)}
     assert {"theorem.html", "sums.html", "api/multilinear.html"} <= found
     assert [url for url in page.requests if not url.startswith(base)] == []
+    assert [one for one in page.messages if one.startswith("error")] == []
 
 
 def test_the_site_in_a_browser(tmp_path: Path) -> None:
@@ -126,3 +127,5 @@ def test_the_site_in_a_browser(tmp_path: Path) -> None:
         assert found == []
         assert n_pictures >= 2 * N_PICTURES
         check_search(page, base)
+        # Who has built the site opens it as files.
+        check_search(page, f"{site.as_uri()}/")
