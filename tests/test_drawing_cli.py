@@ -17,7 +17,8 @@ from tnsum.cli import main
 from tnsum.datasets import make_objects
 from tnsum.drawing import _paper, to_svg, to_tikz
 from tnsum.drawing._svg import svg_of
-from tnsum.experiments import Settings, _stored, reproduce
+from tnsum.errors import UnsuitableError
+from tnsum.experiments import Settings, _paper_figures, _stored, reproduce
 from tnsum.experiments._paper_figures import paper_figures
 from tnsum.experiments._stored import _run, stored_run
 
@@ -269,7 +270,9 @@ def test_every_fault_of_results_is_tested(finished: Path, tmp_path: Path) -> Non
     (tmp_path / "empty").mkdir()
     calls: list[Callable[[], Any]] = [lambda c=c: _run(changed(c)) for c in CHANGES]
     calls += [lambda folder=folder: stored_run(folder) for folder in (tmp_path, tmp_path / "empty")]
-    assert unreached([Path(str(_stored.__file__))], calls) == []
+    calls += [lambda: paper_figures(tmp_path, finished)]
+    files = [Path(str(module.__file__)) for module in (_stored, _paper_figures)]
+    assert unreached(files, calls) == []
 
 
 def test_hostile_words_in_results_reach_no_page(finished: Path, tmp_path: Path) -> None:
@@ -310,7 +313,7 @@ def test_a_folder_of_somebody_elses_is_refused_and_stays_as_it_is(
     for results in (finished, None):
         check_message(
             lambda results=results: paper_figures(tmp_path, results),  # type: ignore[misc]
-            NetworkError,
+            UnsuitableError,
             f"{tmp_path} must be new, empty, or of earlier figures; it holds other files, such as "
             f"index.html. Give another folder.",
         )

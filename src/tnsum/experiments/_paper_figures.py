@@ -18,7 +18,7 @@ from tnsum.drawing._figure import figure_of
 from tnsum.drawing._paper import building_blocks, matrix_chain_sum, tucker_sum, two_networks
 from tnsum.drawing._scene import Scene
 from tnsum.drawing._svg import svg_of
-from tnsum.errors import NetworkError
+from tnsum.errors import UnsuitableError
 from tnsum.experiments._figures import (
     INK,
     accuracy_figure,
@@ -113,7 +113,7 @@ def _check_folder(path: Path) -> None:
     held = {name for name in held if not name.startswith(".tnsum-")}
     is_ours = held <= {_SMALL_RUN} or f"{_DIAGRAMS[0][0]}.svg" in held
     if not is_ours:
-        raise NetworkError(
+        raise UnsuitableError(
             f"{printable(str(path))} must be new, empty, or of earlier figures; it holds other files, "
             f"such as {printable(min(held))}. Give another folder."
         )
