@@ -23,7 +23,8 @@ The error comes from the three inner products, whose squares hold half the digit
 machine precision times the sum of |w_m| |X_m| over |s|, some 1e-8 in double precision where nothing
 cancels, it is not seen, and the fit ends there. The error is then found once more from the difference,
 orthogonalised; where that would take long, what is not seen is reported as the error. When summands
-cancel, what is left of them is fitted no better than to that root.
+cancel, what is left of them is fitted no better than to that root. In single precision it would be some
+1e-3: such sums are fitted in double precision, and the result is rounded.
 
 No gradient flows through a fit.
 """
@@ -34,13 +35,22 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+import numpy as np
+
 from tnsum import _arrays
-from tnsum._typing import Array, Namespace
+from tnsum._typing import Array, DType, Namespace
 from tnsum.compression._conversion import scaled, zero_network
 from tnsum.compression._environments import kets_of_group
 from tnsum.compression._starts import starts
 from tnsum.compression._sweeps import Fit, balanced_nodes, swept
-from tnsum.compression._targets import Target, network_of, sizes_within, sum_of, target_of
+from tnsum.compression._targets import (
+    Target,
+    inner_products,
+    network_of,
+    sizes_within,
+    sum_of,
+    target_of,
+)
 from tnsum.compression._walks import tree_of, work_of_sweep
 from tnsum.measures import length_of
 from tnsum.network import Network, NetworkStack
@@ -108,9 +118,9 @@ def fitted(
     ({'r0': 2, 'r1': 2, 'r2': 2, 'r3': 2}, True)
     """
     topology = s.topology.joined
-    target = target_of(xp, s)
-    precision = float(xp.finfo(_arrays.real_dtype(xp, s.dtype)).eps)
-    rounding = precision * target.cancellation
+    wide = s.astype(_arrays.result_dtype(xp, [s.dtype, _arrays.widest_real(xp)]))
+    target = target_of(xp, wide)
+    rounding = _precision(xp, s.dtype) * target.cancellation
     if _ROUNDING * math.sqrt(len(topology.nodes)) * rounding >= 1:
         return zero_network(xp, s, topology), 1.0
     whole = {**dict.fromkeys(topology.contraction_modes, s.n_summands), **s.ranks}
@@ -118,17 +128,39 @@ def fitted(
         return _blocks(xp, s, topology), _ROUNDING * rounding
     caps = {mode: min(rank, ranks.get(mode, rank)) for mode, rank in whole.items()}
     sizes = sizes_within(target.topology, s.shape, caps)
-    unseen = _UNSEEN * rounding
+    precision = _precision(xp, wide.dtype)
+    unseen = _UNSEEN * precision * target.cancellation
     fit = _fit(xp, target, sizes, tolerance, unseen, seed, report)
+    error = math.sqrt(fit.most + unseen)
     unseen += fit.doubt
-    error = math.sqrt(max(0.0, fit.square) + unseen)
     if error < _NEAR_UNSEEN * math.sqrt(unseen):
-        rounding += math.sqrt(precision * fit.doubt)
-        error = min(error, _exact_error(xp, target, fit) + _ROUNDING * rounding)
+        fine = precision * target.cancellation + math.sqrt(precision * fit.doubt)
+        error = min(error, _exact_error(xp, target, fit) + _ROUNDING * fine)
+    if wide.dtype != s.dtype:
+        # The weights are rounded, and the nodes of the fit, which is at most twice as large as the sum.
+        error += 2 * (rounding + _rounded_off(xp, target, fit, s.dtype))
     if not error < 1:
         return zero_network(xp, s, topology), 1.0
     arrays = scaled(fit.arrays, fit.exponent + target.exponent)
-    return network_of(xp, target, arrays, topology), error
+    return network_of(xp, target, arrays, topology).astype(s.dtype), error
+
+
+def _precision(xp: Namespace, dtype: DType) -> float:
+    return float(xp.finfo(_arrays.real_dtype(xp, dtype)).eps)
+
+
+def _rounded_off(xp: Namespace, target: Target, fit: Fit, dtype: DType) -> float:
+    """How far the fit moves when its nodes are rounded to a dtype, relative to its norm."""
+    nodes = zip(target.topology.nodes, fit.arrays, strict=True)
+    exact = NetworkStack._unchecked(target.topology, {name: a[None, ...] for name, a in nodes})
+    rounded = exact.astype(dtype).astype(exact.dtype)
+    pairs = (exact, exact), (exact, rounded), (rounded, rounded)
+    products = [inner_products(xp, *pair) for pair in pairs]
+    whole, *others = (float(np.real(n[0])) for n, _ in products)
+    powers = [float(exponent[0] - products[0][1][0]) for _, exponent in products[1:]]
+    mixed, other = (n * math.exp2(power) for n, power in zip(others, powers, strict=True))
+    unseen = _UNSEEN * _precision(xp, exact.dtype) + fit.doubt
+    return math.sqrt(max(0.0, 1 - 2 * mixed / whole + other / whole) + unseen)
 
 
 def _fit(
@@ -150,18 +182,18 @@ def _fit(
 
     def sweep(arrays: Sequence[Array]) -> Fit:
         fit = swept(xp, target, tree, kets, arrays)
-        squares.append(fit.square)
+        squares.append(fit.most)
         if report is not None:
-            report(len(squares), math.sqrt(max(0.0, min(squares))))
+            report(len(squares), math.sqrt(min(squares)))
         return fit
 
     best: Fit | None = None
     for arrays in starts(xp, target, sizes, seed):
         n_trial = max(1, min(_TRIAL, n_sweeps // 10))
         fit = _improved(xp, target.topology, sweep, arrays, n_trial, enough)
-        if best is None or fit.square < best.square:
+        if best is None or fit.most < best.most:
             best = fit
-        if best.square <= enough:
+        if best.most <= enough:
             return best
     assert best is not None
     n_left = n_sweeps - len(squares)
@@ -178,18 +210,18 @@ def _improved(
 ) -> Fit:
     """The best fit of some sweeps, each of which starts beyond the last."""
     best, before, step = sweep(arrays), list[Array](), _STEP
-    squares = [best.square]
-    while len(squares) < n_sweeps and best.square > enough and not _stands_still(squares):
+    squares = [best.most]
+    while len(squares) < n_sweeps and best.most > enough and not _stands_still(squares):
         now = best.arrays
         if best.doubt > _HIDING * best.square:
             now = balanced_nodes(xp, topology, now)
             before = balanced_nodes(xp, topology, before) if before else []
         fit = sweep(_beyond(xp, before, now, step) if before else now)
-        if fit.square < best.square:
+        if fit.most < best.most:
             before, best, step = now, fit, _GROWTH * step
         else:
             before, step = [], _STEP_AGAIN
-        squares.append(best.square)
+        squares.append(best.most)
     return best
 
 

@@ -36,6 +36,8 @@ from tnsum.compression._targets import Target
 from tnsum.compression._walks import Tree
 from tnsum.topology import Topology
 
+# How many times the rounding at one node the whole may be.
+_DOUBTS = 32.0
 # The damping of the normal equations, in units of machine precision.
 _DAMPING = 10.0
 
@@ -53,13 +55,18 @@ class Fit:
     square : float
         The square of the relative error, as far as inner products tell: rounding may make it negative.
     doubt : float
-        By how much rounding may have changed the square.
+        By how much rounding at one node may have changed the square.
     """
 
     arrays: list[Array]
     exponent: float
     square: float
     doubt: float
+
+    @property
+    def most(self) -> float:
+        """What the square hardly ever exceeds: a fit is not the better one because rounding flatters it."""
+        return max(0.0, self.square) + _DOUBTS * self.doubt
 
 
 def swept(
