@@ -65,7 +65,7 @@ class Fit:
 
     @property
     def most(self) -> float:
-        """What the square hardly ever exceeds: a fit is not the better one because rounding flatters it."""
+        """What the square hardly ever exceeds: no fit is better because rounding flatters it."""
         return max(0.0, self.square) + _DOUBTS * self.doubt
 
 
