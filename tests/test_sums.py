@@ -447,6 +447,14 @@ JOINED = {
 }
 
 
+def test_a_stack_counts_as_all_its_networks_in_the_ranks_of_a_sum() -> None:
+    x = tnsum.chain([np.ones((4, 2)), np.ones((2, 3))])
+    y = tnsum.chain([np.ones((4, 5)), np.ones((5, 3))])
+    s = tnsum.add(y, tnsum.NetworkStack.from_networks([x] * 6))
+    assert list(s.ranks.values()) == [5 + 6 * 2]
+    assert dict(s.ranks) == dict(s.to_network().ranks)
+
+
 @pytest.mark.parametrize("name", JOINED)
 def test_components_are_joined_by_modes_whose_rank_is_the_number_of_summands(name: str) -> None:
     case = BY_NAME[name]
