@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -192,7 +192,11 @@ def test_other_libraries(name: str, case_name: str, dtype: str) -> None:
     assert_honest(s, found, error, of)
 
 
+NUMBER = Case("number", {"n0": ("r0",)}, (), {}, ({"r0": 1},) * 3)
+
+
 @given(any_cases(), st.integers(1, 4), st.sampled_from(DTYPES), st.booleans())
+@example(case=NUMBER, rank=1, dtype="float32", is_kept=False)
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_network(case: Case, rank: int, dtype: str, is_kept: bool) -> None:
     x, y, z = (network(case, arrays(case, k, k, dtype)) for k in range(3))

@@ -193,7 +193,8 @@ def _blocks(
         if chosen and min(left.values(), default=-1) < 0:
             break
         share = float(xp.abs(weights[m])) ** (1 / len(topology.nodes))
-        chosen.append({name: array[m, ...] * share for name, array in stack.arrays.items()})
+        one = {name: array[m : m + 1, ...] * share for name, array in stack.arrays.items()}
+        chosen.append({name: array[0, ...] for name, array in one.items()})
     found = {}
     for name, held in topology.nodes.items():
         shared = [k for k, mode in enumerate(held) if mode not in left]
