@@ -19,6 +19,8 @@ LABEL_SIZE = 11.0
 
 _STUB = 22.0
 _BAR = 5.0
+# The text begins that much further out: past a bar or a loop.
+_PAST_STUB = {"physical": 0.0, "summed": 1.0, "trace": 1.0}
 _NEAR = 3.0
 # No text comes nearer to a node, and no line is looked at before it is clear of it.
 _BESIDE = 2.0
@@ -76,15 +78,17 @@ class Board:
         )
         size = text.box
         for angle, length in self._ways_out(stub.vertex, outward):
-            lines, end = self._stub_lines(stub, angle, length, title)
-            box = _box_at(end, angle, size)
-            if self._plane.is_free(box) and self._are_free(stub.vertex, lines, angle):
-                self._take_stub(stub.vertex, angle, lines)
-                self._put(text, box)
-                return
+            reach = self._faces[stub.vertex].reach(angle) + length + _PAST_STUB[stub.kind]
+            box = _box_at(_from(self.centres[stub.vertex], angle, reach), angle, size)
+            if self._plane.is_free(box):
+                lines = self._stub_lines(stub, angle, length, title)
+                if self._are_free(stub.vertex, lines, angle):
+                    self._take_stub(stub.vertex, angle, lines)
+                    self._put(text, box)
+                    return
         # No room for the text: the line goes where it meets nothing, as far from the others as it can.
         angles = sorted(range(0, 360, 5), key=lambda a: -self._room(stub.vertex, a))
-        ways = ((angle, self._stub_lines(stub, angle, _STUB, title)[0]) for angle in angles)
+        ways = ((angle, self._stub_lines(stub, angle, _STUB, title)) for angle in angles)
         first = next(ways)
         free = (way for way in chain([first], ways) if self._are_free(stub.vertex, way[1], way[0]))
         self._take_stub(stub.vertex, *next(free, first))
@@ -130,8 +134,8 @@ class Board:
                 yield angle, length
                 yield angle, 1.3 * length
         around = list(self._around(vertex))
-        yield from ((angle, length) for angle in around)
-        yield from ((angle, 2 * _STUB) for angle in around)
+        for other in (length, 2 * _STUB, 0.6 * _STUB):
+            yield from ((angle, other) for angle in around)
 
     def _around(self, vertex: int) -> Iterator[float]:
         """Directions all around: between other lines first, and of two alike the lower one."""
@@ -149,25 +153,22 @@ class Board:
         """How far a direction is from the lines that are there."""
         return min([180.0, *(between(angle, other) for other in self._angles[vertex])])
 
-    def _stub_lines(
-        self, stub: Stub, angle: float, length: float, title: str
-    ) -> tuple[list[Line], Point]:
-        """The lines of a stub, and the point where its text begins."""
+    def _stub_lines(self, stub: Stub, angle: float, length: float, title: str) -> list[Line]:
+        """The lines of a stub."""
         centre = self.centres[stub.vertex]
         reach = self._faces[stub.vertex].reach(angle)
         if stub.kind == "trace":
             out = (reach + length) / 0.66
             controls = _from(centre, angle - 28, out), _from(centre, angle + 28, out)
-            loop = Line((centre, *controls, centre), "contraction line", title)
-            return [loop], _from(centre, angle, reach + length + 1)
+            return [Line((centre, *controls, centre), "contraction line", title)]
         end = _from(centre, angle, reach + length)
         if stub.kind == "physical":
-            return [Line((centre, end), "physical line", title)], end
+            return [Line((centre, end), "physical line", title)]
         bar = _from(end, angle - 90, _BAR), _from(end, angle + 90, _BAR)
         return [
             Line((centre, end), "contraction line", title),
             Line(bar, "contraction line", title),
-        ], _from(end, angle, 1.0)
+        ]
 
     def _are_free(self, vertex: int, lines: Sequence[Line], angle: float) -> bool:
         return all(self._plane.is_free_along(self._outside(vertex, line, angle)) for line in lines)

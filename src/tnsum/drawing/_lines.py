@@ -95,15 +95,16 @@ class _Obstacles:
 
     def _hits(self, starts: Numbers, ends: Numbers) -> Numbers:
         """Whether each of some straight lines goes through each box."""
-        steps = ends - starts
-        steps = np.where(steps == 0, 1e-9, steps)[:, None, :]
-        # The parameters at which a line enters and leaves a box, axis by axis.
-        middle = (self._centres - starts[:, None, :]) / steps
-        half = np.abs(self._halves / steps)
-        near, far = middle - half, middle + half
-        enters = np.maximum(near[:, :, 0], near[:, :, 1])
-        leaves = np.minimum(far[:, :, 0], far[:, :, 1])
-        hits: Numbers = (enters < leaves) & (leaves > 0) & (enters < 1)
+        # The parameters between which a line is inside a box, axis by axis.
+        enters: Numbers = np.zeros(1)
+        leaves: Numbers = np.ones(1)
+        for axis in (0, 1):
+            start, step = starts[:, axis, None], (ends - starts)[:, axis, None]
+            step = np.where(step == 0, 1e-9, step)
+            middle = (self._centres[:, axis] - start) / step
+            half = self._halves[:, axis] / np.abs(step)
+            enters, leaves = np.maximum(enters, middle - half), np.minimum(leaves, middle + half)
+        hits: Numbers = enters < leaves
         return hits
 
 

@@ -47,7 +47,8 @@ class Places:
 
 def at_angle(angle: float, radius: float = 1.0) -> Point:
     """The point in that direction."""
-    return radius * math.cos(math.radians(angle)), radius * math.sin(math.radians(angle))
+    turn = math.radians(angle)
+    return radius * math.cos(turn), radius * math.sin(turn)
 
 
 def angle_of(start: Point, end: Point) -> float:

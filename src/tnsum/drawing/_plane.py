@@ -1,17 +1,19 @@
-"""Which parts of the plane are taken, in small cells, so that what comes later finds room elsewhere."""
+"""Which parts of the plane are taken, in small cells, so that what comes later finds room elsewhere.
+
+Boxes and lines are short, so that plain Python is done before NumPy has begun.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 
-import numpy as np
-
-from tnsum.drawing._scene import Box, Numbers, Point
+from tnsum.drawing._scene import Box, Point, on_curve
 
 _CELL = 3.0
+# Curves are followed in straight pieces.
+_N_PIECES = 16
 
 
 class Plane:
@@ -19,56 +21,60 @@ class Plane:
 
     def __init__(self, box: Box) -> None:
         self._left, self._top = box.left, box.top
-        shape = math.ceil(box.height / _CELL) + 1, math.ceil(box.width / _CELL) + 1
-        self._taken = np.zeros(shape, dtype=bool)
+        self._n_rows = math.ceil(box.height / _CELL) + 1
+        self._n_columns = math.ceil(box.width / _CELL) + 1
+        # Row after row, one byte for each cell: 1 if it is taken.
+        self._taken = bytearray(self._n_rows * self._n_columns)
 
     def is_free(self, box: Box) -> bool:
         """Whether nothing lies in a box."""
-        rows, columns = self._cells(box)
-        inside = rows.start >= 0 and columns.start >= 0
-        inside &= rows.stop <= self._taken.shape[0] and columns.stop <= self._taken.shape[1]
-        return inside and not self._taken[rows, columns].any()
+        rows, first, last = self._cells(box)
+        if rows.start < 0 or rows.stop > self._n_rows or first < 0 or last > self._n_columns:
+            return False
+        find, width = self._taken.find, self._n_columns
+        return all(find(1, row * width + first, row * width + last) < 0 for row in rows)
 
     def take(self, box: Box) -> None:
         """Let nothing else lie in a box."""
-        rows, columns = self._cells(box)
-        self._taken[max(rows.start, 0) : rows.stop, max(columns.start, 0) : columns.stop] = True
+        rows, first, last = self._cells(box)
+        first, last = max(first, 0), min(last, self._n_columns)
+        for row in range(max(rows.start, 0), min(rows.stop, self._n_rows)):
+            start = row * self._n_columns
+            self._taken[start + first : start + last] = b"\1" * max(0, last - first)
 
     def is_free_along(self, points: Sequence[Point]) -> bool:
         """Whether nothing lies along a line or curve."""
         where = self._along(points)
-        return bool(where[0].size) and not self._taken[where].any()
+        return bool(where) and not any(map(self._taken.__getitem__, where))
 
     def take_along(self, points: Sequence[Point]) -> None:
         """Let nothing else lie along a line or curve."""
-        self._taken[self._along(points)] = True
+        for cell in self._along(points):
+            self._taken[cell] = 1
 
-    def _cells(self, box: Box) -> tuple[slice, slice]:
-        """The rows and columns of all cells that a box touches."""
-        rows = (
+    def _cells(self, box: Box) -> tuple[range, int, int]:
+        """The rows of all cells that a box touches, and their first and last column."""
+        rows = range(
             math.floor((box.top - self._top) / _CELL),
             math.ceil((box.bottom - self._top) / _CELL),
         )
-        columns = (
-            math.floor((box.left - self._left) / _CELL),
-            math.ceil((box.right - self._left) / _CELL),
-        )
-        return slice(*rows), slice(*columns)
+        first = math.floor((box.left - self._left) / _CELL)
+        return rows, first, math.ceil((box.right - self._left) / _CELL)
 
-    def _along(self, points: Sequence[Point]) -> tuple[Numbers, Numbers]:
-        """The cells along a line, as far as they are in this part of the plane."""
-        length = sum(math.dist(a, b) for a, b in pairwise(points))
-        n = max(2, math.ceil(length / (0.7 * _CELL)))
-        corners = (np.array(points) - (self._left, self._top)) / _CELL
-        cells = np.floor(_weights(n, len(points)) @ corners).astype(np.intp)
-        inside = ((cells >= 0) & (cells < self._taken.shape[::-1])).all(axis=1)
-        columns, rows = cells[inside].T
-        return rows, columns
+    def _along(self, points: Sequence[Point]) -> list[int]:
+        """The cells along a line or curve; none if it leaves this part of the plane."""
+        x, y = self._left, self._top
+        scaled = [((a - x) / _CELL, (b - y) / _CELL) for a, b in points]
+        xs, ys = zip(*scaled, strict=True)
+        if min(xs) < 0 or min(ys) < 0 or max(xs) >= self._n_columns or max(ys) >= self._n_rows:
+            return []
+        if len(scaled) > 2:
+            scaled = [on_curve(scaled, k / _N_PIECES) for k in range(_N_PIECES + 1)]
+        return [cell for start, end in pairwise(scaled) for cell in self._straight(start, end)]
 
-
-@lru_cache(maxsize=1024)
-def _weights(n: int, n_points: int) -> Numbers:
-    """What each point of a line or curve counts at n places along it, from its start to its end."""
-    t, last = np.linspace(0.0, 1.0, n), n_points - 1
-    parts = [math.comb(last, k) * (1 - t) ** (last - k) * t**k for k in range(n_points)]
-    return np.stack(parts, axis=1)
+    def _straight(self, start: Point, end: Point) -> list[int]:
+        """The cells along a straight line, all of them in this part of the plane."""
+        n = max(1, math.ceil(math.dist(start, end) / 0.8))
+        (x, y), width = start, self._n_columns
+        dx, dy = (end[0] - x) / n, (end[1] - y) / n
+        return [int(y + k * dy) * width + int(x + k * dx) for k in range(n + 1)]
