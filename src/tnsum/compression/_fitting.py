@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -74,7 +75,8 @@ _FEWEST, MOST_SWEEPS, _MOST_WORK, _TRIAL = 10, 500, 10**12, 5
 _STEP, _STEP_AGAIN, _GROWTH = 1.0, 0.5, 1.1
 # A fit stands still when its error fell by less than this part in so many sweeps.
 _STILL, _N_WATCHED = 0.01, 10
-# Nodes are brought into balance when rounding may have changed this part of the square of the error.
+# Nodes are brought into balance when rounding may have changed this part of the square of the error,
+# which is then found once more: in balance rounding hides less.
 _HIDING = 1e-3
 
 
@@ -182,6 +184,10 @@ def _fit(
 
     def sweep(arrays: Sequence[Array]) -> Fit:
         fit = swept(xp, target, tree, kets, arrays)
+        if fit.doubt > _HIDING * abs(fit.square):
+            nodes = balanced_nodes(xp, target.topology, fit.arrays)
+            balanced = swept(xp, target, tree, kets, nodes, only_length=True)
+            fit = replace(balanced, is_balanced=True) if balanced.most < fit.most else fit
         squares.append(fit.most)
         if report is not None:
             report(len(squares), math.sqrt(min(squares)))
@@ -213,9 +219,8 @@ def _improved(
     squares = [best.most]
     while len(squares) < n_sweeps and best.most > enough and not _stands_still(squares):
         now = best.arrays
-        if best.doubt > _HIDING * best.square:
-            now = balanced_nodes(xp, topology, now)
-            before = balanced_nodes(xp, topology, before) if before else []
+        if before and best.is_balanced:
+            before = balanced_nodes(xp, topology, before)
         fit = sweep(_beyond(xp, before, now, step) if before else now)
         if fit.most < best.most:
             before, best, step = now, fit, _GROWTH * step

@@ -56,23 +56,32 @@ class Fit:
         The square of the relative error, as far as inner products tell: rounding may make it negative.
     doubt : float
         By how much rounding at one node may have changed the square.
+    is_balanced : bool
+        Whether its nodes were brought into balance.
     """
 
     arrays: list[Array]
     exponent: float
     square: float
     doubt: float
+    is_balanced: bool = False
 
     @property
     def most(self) -> float:
         """What the square hardly ever exceeds: no fit is better because rounding flatters it."""
-        return max(0.0, self.square) + _DOUBTS * self.doubt
+        # A negative square is all rounding.
+        return abs(self.square) + _DOUBTS * self.doubt
 
 
 def swept(
-    xp: Namespace, target: Target, tree: Tree, kets: Sequence[Kets], arrays: Sequence[Array]
+    xp: Namespace,
+    target: Target,
+    tree: Tree,
+    kets: Sequence[Kets],
+    arrays: Sequence[Array],
+    only_length: bool = False,
 ) -> Fit:
-    """The network after each node was brought to its optimum, one after the other."""
+    """The network after each node, or its length only, was brought to its optimum, one by one."""
     arrays = [array / xp.linalg.vector_norm(array) for array in arrays]
     one = xp.ones((), dtype=arrays[0].dtype, device=_arrays.device_of(arrays[0]))
     own, summands = (
@@ -91,7 +100,7 @@ def swept(
         else:
             normal, taken = own.normal_matrix(place)
             right, other = summands.right_side(place)
-            node = _solved(xp, normal, right, arrays[place], other - taken, exponent)
+            node = _solved(xp, normal, right, arrays[place], other - taken, exponent, only_length)
             arrays[place], exponent = node.array, node.exponent
             unit = 2.0 ** (2 * exponent + taken - 2 * target.norm_exponent) / target.norm**2
             square, doubt = 1 - node.gain * unit, max(doubt, node.doubt * unit)
@@ -122,9 +131,15 @@ class _Node:
 
 
 def _solved(
-    xp: Namespace, normal: Array, right: Array, old: Array, scale: float, exponent: float | None
+    xp: Namespace,
+    normal: Array,
+    right: Array,
+    old: Array,
+    scale: float,
+    exponent: float | None,
+    only_length: bool,
 ) -> _Node:
-    """The optimum of a node.
+    """The optimum of a node, or of its length.
 
     Parameters
     ----------
@@ -146,7 +161,10 @@ def _solved(
     largest = float(xp.max(xp.abs(xp.linalg.trace(normal))))
     unit = xp.eye(normal.shape[-1], dtype=normal.dtype, device=_arrays.device_of(normal))
     damped = normal + _DAMPING * precision * largest * unit
-    new = old + xp.linalg.solve(damped, right - product)
+    if only_length:
+        new = old * (_inner(xp, old, right) / (_inner(xp, old, product) or 1.0))
+    else:
+        new = old + xp.linalg.solve(damped, right - product)
     size = float(xp.linalg.vector_norm(new))
     if not 0 < size < math.inf:
         new, size = old, 1.0
