@@ -154,6 +154,16 @@ def test_the_reported_error_is_the_true_one_in_every_dtype(
     check(case, dtype, min(rank, 2) if case.name == "complete5" else rank)
 
 
+@pytest.mark.usefixtures("few_sweeps")
+def test_rounding_inside_an_overlap_is_seen() -> None:
+    """A sweep may lead to nodes whose overlap cancels only where several of them were multiplied."""
+    case = BY_NAME["honeycomb"]
+    x, y, z = (network(case, arrays(case, k, 787 + k, "float64")) for k in range(3))
+    s = x - 0.9819647028688459 * y + 0.9642546776 * z
+    found, error = fit(s, 2)
+    assert assert_honest(s, found, error) < 0.1
+
+
 @pytest.mark.large
 @pytest.mark.usefixtures("few_sweeps")
 def test_a_network_of_order_32() -> None:

@@ -80,6 +80,17 @@ class Overlap:
         array, exponent = rescaled(self._xp, evaluate(self._xp, around, modes))
         self._outside[place] = (array, modes), float(exponent) + taken
 
+    def terms_at(self, place: int) -> tuple[float, float]:
+        """How large the terms may be of which the overlap consists at a pair, and a power of two.
+
+        The norms of its inside and outside, multiplied; zero while one of them has not been found.
+        """
+        if place not in self._inside or place not in self._outside:
+            return 0.0, 0.0
+        (inside, exponent), (outside, other) = self._inside[place], self._outside[place]
+        norms = (float(self._xp.linalg.vector_norm(array)) for array, _ in (inside, outside))
+        return math.prod(norms), exponent + other
+
     def normal_matrix(self, node: int) -> tuple[Array, float]:
         """The overlap without both arrays of a node: (shared physical indices, Y's indices, Z's)."""
         around, taken = self._around(node)

@@ -36,7 +36,7 @@ from tnsum.compression._targets import Target
 from tnsum.compression._walks import Tree
 from tnsum.topology import Topology
 
-# How many times the rounding at one node the whole may be.
+# How many times the rounding at one node or pair the whole may be.
 _DOUBTS = 32.0
 # The damping of the normal equations, in units of machine precision.
 _DAMPING = 10.0
@@ -55,7 +55,7 @@ class Fit:
     square : float
         The square of the relative error, as far as inner products tell: rounding may make it negative.
     doubt : float
-        By how much rounding at one node may have changed the square.
+        By how much rounding at one node or pair may have changed the square.
     is_balanced : bool
         Whether its nodes were brought into balance.
     """
@@ -90,20 +90,27 @@ def swept(
     )
     exponent: float | None = None
     square, doubt = 1.0, 0.0
+    precision = float(xp.finfo(_arrays.real_dtype(xp, one.dtype)).eps)
+
+    def relative(number: float, power: float) -> float:
+        """A number times a power of two, relative to the square of the sum's norm."""
+        return number / target.norm**2 * 2.0 ** (power - 2 * target.norm_exponent)
+
     for what, place in tree.steps:
-        if what == "inside":
-            own.find_inside(place)
-            summands.find_inside(place)
-        elif what == "outside":
-            own.find_outside(place)
-            summands.find_outside(place)
-        else:
+        if what == "update":
             normal, taken = own.normal_matrix(place)
             right, other = summands.right_side(place)
             node = _solved(xp, normal, right, arrays[place], other - taken, exponent, only_length)
             arrays[place], exponent = node.array, node.exponent
-            unit = 2.0 ** (2 * exponent + taken - 2 * target.norm_exponent) / target.norm**2
-            square, doubt = 1 - node.gain * unit, max(doubt, node.doubt * unit)
+            power = 2 * exponent + taken
+            square = 1 - relative(node.gain, power)
+            doubt = max(doubt, precision * relative(node.terms, power))
+            continue
+        for overlap in (own, summands):
+            (overlap.find_inside if what == "inside" else overlap.find_outside)(place)
+        if exponent is not None:
+            terms, power = own.terms_at(place)
+            doubt = max(doubt, precision * relative(terms, power + 2 * exponent))
     assert exponent is not None
     return Fit(arrays, exponent, square, doubt)
 
@@ -120,14 +127,14 @@ class _Node:
         The power of two that it is to be multiplied by.
     gain : float
         By what the square of the error is smaller than the square of the sum's norm.
-    doubt : float
-        By how much rounding may have changed that.
+    terms : float
+        How large the terms may be of which that consists.
     """
 
     array: Array
     exponent: float
     gain: float
-    doubt: float
+    terms: float
 
 
 def _solved(
@@ -172,8 +179,8 @@ def _solved(
     taken = math.floor(math.log2(size))
     new, right = new * 2.0**-taken, right * 2.0**-taken
     gain = 2 * _inner(xp, new, right) - _inner(xp, new, normal @ new)
-    doubt = precision * float(xp.linalg.vector_norm(normal)) * (size * 2.0**-taken) ** 2
-    return _Node(xp.reshape(new, shape), exponent + taken, gain, doubt)
+    terms = float(xp.linalg.vector_norm(normal)) * (size * 2.0**-taken) ** 2
+    return _Node(xp.reshape(new, shape), exponent + taken, gain, terms)
 
 
 def _inner(xp: Namespace, a: Array, b: Array) -> float:
