@@ -38,6 +38,8 @@ from tnsum.topology import Topology
 
 # How many times the rounding at one node or pair the whole may be.
 _DOUBTS = 32.0
+# No power of two is larger where only a doubt depends on it.
+_HUGE = 900.0
 # The damping of the normal equations, in units of machine precision.
 _DAMPING = 10.0
 
@@ -94,7 +96,7 @@ def swept(
 
     def relative(number: float, power: float) -> float:
         """A number times a power of two, relative to the square of the sum's norm."""
-        return number / target.norm**2 * 2.0 ** (power - 2 * target.norm_exponent)
+        return number / target.norm**2 * math.exp2(min(_HUGE, power - 2 * target.norm_exponent))
 
     for what, place in tree.steps:
         if what == "update":
