@@ -8,7 +8,7 @@ import pytest
 from libraries import library
 from tnsum import _matrices
 from tnsum._arrays import namespace
-from tnsum._matrices import adjoint, left_vectors, length, svd, triangle
+from tnsum._matrices import adjoint, left_vectors, length, range_of, svd, triangle
 
 SHAPES = [(5, 3), (3, 5), (40, 4), (4, 40), (1, 1), (70, 66)]
 DTYPES = ["float32", "float64", "complex64", "complex128"]
@@ -79,6 +79,44 @@ def test_left_vectors_are_orthonormal_and_give_the_matrix_back(
     images = np.linalg.norm(adjoint(np, vectors) @ matrix, axis=1)
     assert near(images, np.linalg.svd(matrix, compute_uv=False))
     assert near(values.astype(images.dtype), images)
+
+
+def graded(shape: tuple[int, int], dtype: str) -> Any:
+    """A matrix whose singular values fall by twelve orders of magnitude."""
+    left = np.linalg.qr(matrix_of(shape, "complex128" if "complex" in dtype else "float64"))[0]
+    right = np.linalg.qr(matrix_of((shape[1],) * 2, str(left.dtype)))[0]
+    return ((left * np.logspace(0, -12, shape[1])) @ right).astype(dtype)
+
+
+@pytest.mark.parametrize(
+    "name", ["numpy", "array_api_strict", pytest.param("torch", marks=pytest.mark.large)]
+)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(60, 30), (200, 40), (9, 2)])
+def test_a_range_holds_a_matrix_up_to_rounding(
+    name: str, shape: tuple[int, int], dtype: str
+) -> None:
+    of, matrix = library(name), graded(shape, dtype)
+    xp = namespace(of.convert(matrix))
+    basis, values = range_of(xp, of.convert(matrix))
+    vectors, precision = of.to_numpy(basis), np.finfo(dtype).eps
+    assert vectors.dtype == dtype
+    assert vectors.shape == (shape[0], len(values))
+    left = matrix - vectors @ (adjoint(np, vectors) @ matrix)
+    assert np.linalg.norm(left) < 20 * precision
+    singular = np.linalg.svd(matrix.astype("complex128"), compute_uv=False)
+    assert np.max(np.abs(values - singular[: len(values)])) < 20 * precision
+    # Weak vectors of single precision are orthogonal as far as what they hold is seen.
+    gram = adjoint(np, vectors) @ vectors - np.eye(len(values))
+    assert np.max(np.abs(gram * np.sqrt(values))) < 20 * precision
+    strong = values > 1e-5
+    assert np.max(np.abs(gram[strong][:, strong])) < 20 * precision
+
+
+def test_the_range_of_zero_is_orthonormal() -> None:
+    basis, values = range_of(np, np.zeros((6, 3), dtype="float32"))
+    assert np.allclose(basis.T @ basis, np.eye(3))
+    assert not values.any()
 
 
 def test_a_length_is_the_norm() -> None:

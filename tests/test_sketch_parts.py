@@ -92,7 +92,7 @@ def test_later_test_tensors_have_the_scale_of_the_first_ones() -> None:
     tree, group = group_with(binary_tree(6), 40, "float64", [1, 1])
     for log2 in (-30, 0, 30):
         held = [array * 2.0**log2 for array in group]
-        tests = _test_tensors.TestTensors(NUMPY, tree, [held], 0)
+        tests = _test_tensors.TestTensors(NUMPY, tree, [held], 0, _test_tensors.block_of(tree))
         sketch = _Sketch(NUMPY, tests, 16, 1e-6, math.inf, 2e-16)
         for some, more in zip(sketch._outside, tests.outside(640), strict=True):
             for a, b in zip(some, more, strict=True):

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tnsum._arrays import conj, device_of, on_host
-from tnsum._matrices import length, svd, triangle
+from tnsum._arrays import astype, conj, device_of, on_host
+from tnsum._matrices import in_double, length, svd, triangle
 from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
@@ -115,7 +115,7 @@ def truncated_chain(
     found: list[Array] = []
     outside: list[Array | None] = [None] * len(x.groups)
     left, lost, up, product = budget**2, 0.0, 1, 0.0
-    precision = float(xp.finfo(x.core.dtype).eps)
+    precision = float(xp.finfo(in_double(xp, x.core).dtype).eps)
     resolved = _RESOLVED * precision * length(xp, x.core) ** 2
     for v in range(len(x.triangles), 0, -1):
         parts = [_times(xp, group[v], o) for group, o in zip(x.groups, outside, strict=True)]
@@ -163,16 +163,18 @@ def _row_space(
     """An orthonormal basis of the leading row space, and the square of what it drops.
 
     Where the budget exceeds what Gram matrices resolve, they show the leading columns in half the time
-    of an SVD; what is dropped is then measured, not read off.
+    of an SVD; what is dropped is then measured, not read off. Those of single precision are in double.
     """
     # LAPACK is quicker with a long matrix than with a wide one.
     matrix = matrix.T
     if matrix.shape[1] >= _MANY and budget > resolved:
-        squares, turn = xp.linalg.eigh(conj(xp, matrix.T) @ matrix)
+        wide = in_double(xp, matrix)
+        squares, turn = xp.linalg.eigh(conj(xp, wide.T) @ wide)
         values = np.sqrt(np.maximum(np.asarray(on_host(squares), dtype=float)[::-1], 0.0))
         rank, _ = rank_of(values, budget - resolved / 2, floor, cap)
         if values[rank - 1] ** 2 > resolved / 2:
-            vectors = _orthonormal(xp, matrix @ (turn[:, -rank:] / xp.sqrt(squares[-rank:])))
+            vectors = _orthonormal(xp, wide @ (turn[:, -rank:] / xp.sqrt(squares[-rank:])))
+            vectors = astype(xp, vectors, matrix.dtype)
             rest = matrix - vectors @ (conj(xp, vectors.T) @ matrix)
             dropped = length(xp, rest) ** 2
             if dropped <= budget or rank == cap:

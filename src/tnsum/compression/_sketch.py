@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnsum._arrays import conj, on_host
-from tnsum._matrices import length, svd
+from tnsum._matrices import length, range_of
 from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
@@ -31,17 +31,20 @@ from tnsum.compression._bases import (
 )
 from tnsum.compression._branches import Branch, Group
 from tnsum.compression._products import Factor, total_of
-from tnsum.compression._test_tensors import TestTensors
+from tnsum.compression._test_tensors import TestTensors, block_of
 
 # Test columns that no basis sees; in long trees, through which they vary more, two blocks of them.
-TESTS, _WIDE_BLOCK = 16, 32
+_TESTS, _WIDE_BLOCK = 16, 32
 _FIRST_WIDTH = 24
-# The part of what may be lost that directions left out may take.
-_SPARE = 0.3
+# The part of what may be lost, or of noise, that directions left out may take. Noise does not blur what
+# is found in double precision of sums of single precision: less of it is left out.
+_SPARE, _SPARE_OF_SINGLE = 0.3, 0.05
 # How much wider than the rank a sketch must be to resolve all of its directions.
 _SPARE_COLUMNS = 8
 # What is lost of the sum to rounding, in units of machine precision.
 _NOISE = 16.0
+# Between the machine precisions of double and of single precision.
+_DOUBLE = 1e-10
 
 
 def sketched_bases(
@@ -60,10 +63,14 @@ def sketched_bases(
     With `cap`, no sketch is wider than ranks of that size need; without `enough`, it is at once. None if
     a sketch wider than `give_up` is needed.
     """
-    all_tests = TestTensors(xp, tree, groups, seed)
-    is_long = all_tests.block >= _WIDE_BLOCK
+    block = block_of(tree)
+    is_long = block >= _WIDE_BLOCK
     most = math.inf if cap is None else (4 if is_long else 2) * cap + 2 * _SPARE_COLUMNS
-    n_tests = 2 * all_tests.block if is_long else TESTS
+    # Where the dtype is the limit, noise must not be taken for loss because tests see little of the sum.
+    is_fine = _NOISE * precision > enough > 0
+    block = _WIDE_BLOCK if is_fine and block == _WIDE_BLOCK // 2 else block
+    n_tests = 2 * block if is_long else max(_TESTS, block)
+    all_tests = TestTensors(xp, tree, groups, seed, block)
     sketch = _Sketch(xp, all_tests, n_tests, enough, most, precision)
     step()
     bases: list[Basis] = []
@@ -116,7 +123,7 @@ class _Sketch:
         width = most if enough == 0 and most < math.inf else min(most, first)
         self.width = self._rounded_up(width)
         self._outside = tests.outside(n_tests + self.width)
-        self._noise = self._enough = 0.0
+        self._noise = self._enough = self._spare = 0.0
 
     def basis(self, factors: Sequence[Factor], v: int) -> tuple[Array, float]:
         """An orthonormal basis of branch v, and what it loses of the sum, relative to its norm."""
@@ -129,7 +136,7 @@ class _Sketch:
         tests, sketch = seen[:, : self._n_tests], seen[:, self._n_tests :]
         losses = {}
         while True:
-            basis, loss, n_sure = _chosen(xp, sketch, tests, self._noise)
+            basis, loss, n_sure = _chosen(xp, sketch, tests, self._noise, self._spare)
             width = sketch.shape[1]
             # A sketch hardly wider than the rank resolves its last directions less than its dtype could.
             narrow = loss > self._wanted and width < n_sure + _SPARE_COLUMNS
@@ -156,6 +163,8 @@ class _Sketch:
         noise = self._precision * max(1.0, self.cancellation)
         self._noise = max(self._wanted, _NOISE * noise)
         self._enough = self._noise if self._wanted or self._most == math.inf else 0.0
+        of_noise = _SPARE if self._precision < _DOUBLE else _SPARE_OF_SINGLE
+        self._spare = max(_SPARE * self._wanted, of_noise * _NOISE * noise)
 
     def _rounded_up(self, width: float) -> int:
         """The next multiple of a block."""
@@ -166,24 +175,25 @@ class _Sketch:
         return total_of([f.times(columns) for f, columns in zip(factors, outside, strict=True)])
 
 
-def _chosen(xp: Namespace, sketch: Array, tests: Array, noise: float) -> tuple[Array, float, int]:
-    """A basis of a sketch, without directions that neither it nor the tests need; what tests lose; and
-    how many directions are more than noise.
+def _chosen(
+    xp: Namespace, sketch: Array, tests: Array, noise: float, spare: float
+) -> tuple[Array, float, int]:
+    """A basis of a sketch; what tests lose; and how many directions are more than noise.
+
+    Directions are left out that neither the sketch nor the tests need: up to `spare` of their norms.
     """
-    basis, triangle = xp.linalg.qr(sketch)
+    basis, values = range_of(xp, sketch)
     total = float(xp.linalg.vector_norm(tests))
     if total == 0:
         return basis[:, :1], 0.0, 1
-    vectors, values, _ = svd(xp, triangle)
-    basis = basis @ vectors
     inside = conj(xp, basis.T) @ tests
     left = float(xp.linalg.vector_norm(tests - basis @ inside)) / total
-    of_sketch = _tails(on_host(values))
+    of_sketch = _tails(values)
     of_tests = _tails(on_host(xp.linalg.vector_norm(inside, axis=1))) * math.sqrt(
         max(0, 1 - left**2)
     )
     tails = np.maximum(of_sketch, of_tests)
-    n_kept = max(1, int(np.sum(tails > _SPARE * noise)))
+    n_kept = max(1, int(np.sum(tails > spare)))
     dropped = float(of_tests[n_kept]) if n_kept < len(of_tests) else 0.0
     return basis[:, :n_kept], math.hypot(left, dropped), int(np.sum(tails > noise))
 

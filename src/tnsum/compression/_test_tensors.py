@@ -37,13 +37,18 @@ def block_of(tree: Sequence[Branch]) -> int:
 
 
 class TestTensors:
-    """The test tensors of a sum, drawn from one seed as they are asked for."""
+    """The test tensors of a sum, in blocks of that width, drawn from one seed as they are asked for."""
 
     def __init__(
-        self, xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], seed: Any
+        self,
+        xp: Namespace,
+        tree: Sequence[Branch],
+        groups: Sequence[Group],
+        seed: Any,
+        block: int,
     ) -> None:
         self._xp, self._tree, self._groups = xp, tree, groups
-        self.block = block_of(tree)
+        self.block = block
         self._generator = np.random.default_rng(seed)
         self._has_siblings = below_siblings(tree)
         self._inside_taken: dict[int, float] = {}
