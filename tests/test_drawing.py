@@ -331,6 +331,14 @@ def test_lines_of_any_graph_go_around_nodes(n: int, seed: int) -> None:
     assert len(missing & set(topology.physical_modes)) <= n_few
 
 
+@pytest.mark.parametrize("n", [2, 33, 60])
+def test_texts_beside_many_lines_between_two_nodes_lie_over_none(n: int) -> None:
+    modes = tuple(f"e{k}" for k in range(n))
+    picture = read(to_svg(Topology({"a": (*modes, "i", "k"), "b": (*modes, "j")}, ("i", "j", "k"))))
+    assert overlaps(picture) == []
+    check_within_view(picture)
+
+
 def test_neighbours_in_a_honeycomb_are_nearer_than_others() -> None:
     case = next(case for case in CASES if case.name == "honeycomb")
     topology = Topology(case.nodes, case.physical_modes)

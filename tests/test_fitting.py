@@ -164,6 +164,30 @@ def test_rounding_inside_an_overlap_is_seen() -> None:
     assert assert_honest(s, found, error) < 0.1
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "float32"])
+def test_rounding_in_summands_is_seen(dtype: str, seed: int) -> None:
+    """Entries of the summands' nodes may be large and cancel between neighbours."""
+    rng = np.random.default_rng(seed)
+
+    def in_a_bad_gauge() -> Network:
+        x = ring(4, 4, 3, rng)
+        held = {name: array.astype(dtype) for name, array in x.arrays.items()}
+        for mode in x.topology.contraction_modes:
+            turns = [np.linalg.qr(rng.standard_normal((3, 3)))[0] for _ in range(2)]
+            matrix = (turns[0] * np.logspace(0, 3, 3)) @ turns[1]
+            names = x.topology.holders(mode)
+            for name, each in zip(names, (matrix, np.linalg.inv(matrix).T), strict=True):
+                k = x.topology.nodes[name].index(mode)
+                moved = np.tensordot(held[name], each.astype(dtype), (k, 0))
+                held[name] = np.moveaxis(moved, -1, k)
+        return Network.from_topology(x.topology, held)
+
+    s = in_a_bad_gauge() + 1e-6 * in_a_bad_gauge()
+    found, error = fit(s, 3)
+    assert true_error(s, found) <= error * (1 + 1e-6)
+
+
 @pytest.mark.large
 @pytest.mark.usefixtures("few_sweeps")
 def test_a_network_of_order_32() -> None:

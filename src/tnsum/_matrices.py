@@ -132,8 +132,8 @@ def range_of(xp: Namespace, matrix: Array) -> tuple[Array, np.ndarray[Any, Any]]
     These are the left singular vectors and the singular values. In single precision they come from the
     Gram matrix in double precision, in a third of the time; vectors far below rounding are left out.
     """
-    wide = in_double(xp, matrix)
-    if wide.dtype != matrix.dtype:
+    if is_doubled(xp, matrix):
+        wide = in_double(xp, matrix)
         squares, turn = xp.linalg.eigh(adjoint(xp, wide) @ wide)
         found = np.asarray(on_host(squares), dtype=float)
         n = int(np.sum(found > _SQUARES * found[-1])) if found[-1] > 0 else 0
@@ -150,8 +150,15 @@ def range_of(xp: Namespace, matrix: Array) -> tuple[Array, np.ndarray[Any, Any]]
 _SQUARES = 1e-14
 
 
-def in_double(xp: Namespace, matrix: Array) -> Array:
-    """A matrix of single precision in double precision, where that pays; others as they are."""
+def is_doubled(xp: Namespace, matrix: Array) -> bool:
+    """Whether a matrix is of single precision where double precision is at hand, and pays."""
     if is_on_accelerator(matrix) or is_jax(xp) or _is_tracked(matrix):
+        return False
+    return bool(result_dtype(xp, [matrix.dtype, widest_real(xp)]) != matrix.dtype)
+
+
+def in_double(xp: Namespace, matrix: Array) -> Array:
+    """A matrix in double precision if it is doubled; others as they are."""
+    if not is_doubled(xp, matrix):
         return matrix
     return astype(xp, matrix, result_dtype(xp, [matrix.dtype, widest_real(xp)]))

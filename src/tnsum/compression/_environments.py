@@ -187,6 +187,12 @@ class Summands:
         for overlap in self._kept or ():
             overlap.find_outside(place)
 
+    def terms_at(self, place: int) -> tuple[float, float]:
+        """How large the terms may be of all overlaps at a pair; zero if they are not kept."""
+        found = [overlap.terms_at(place) for overlap in self._kept or ()]
+        top = max((exponent for _, exponent in found), default=0.0)
+        return sum(terms * 2.0 ** (exponent - top) for terms, exponent in found), top
+
     def right_side(self, node: int) -> tuple[Array, float]:
         """The sum without Y's array of a node, with the modes of that array."""
         total: Array = 0.0

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tnsum._arrays import conj, on_host
-from tnsum._matrices import length, range_of
+from tnsum._matrices import is_doubled, length, range_of
 from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
@@ -43,8 +43,6 @@ _SPARE, _SPARE_OF_SINGLE = 0.3, 0.05
 _SPARE_COLUMNS = 8
 # What is lost of the sum to rounding, in units of machine precision.
 _NOISE = 16.0
-# Between the machine precisions of double and of single precision.
-_DOUBLE = 1e-10
 
 
 def sketched_bases(
@@ -163,7 +161,7 @@ class _Sketch:
         noise = self._precision * max(1.0, self.cancellation)
         self._noise = max(self._wanted, _NOISE * noise)
         self._enough = self._noise if self._wanted or self._most == math.inf else 0.0
-        of_noise = _SPARE if self._precision < _DOUBLE else _SPARE_OF_SINGLE
+        of_noise = _SPARE_OF_SINGLE if is_doubled(self._xp, seen) else _SPARE
         self._spare = max(_SPARE * self._wanted, of_noise * _NOISE * noise)
 
     def _rounded_up(self, width: float) -> int:

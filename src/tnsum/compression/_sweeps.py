@@ -37,7 +37,7 @@ from tnsum.compression._walks import Tree
 from tnsum.topology import Topology
 
 # How many times the rounding at one node or pair the whole may be.
-_DOUBTS = 32.0
+_DOUBTS = 4.0
 # No power of two is larger where only a doubt depends on it.
 _HUGE = 900.0
 # The damping of the normal equations, in units of machine precision.
@@ -111,10 +111,19 @@ def swept(
         for overlap in (own, summands):
             (overlap.find_inside if what == "inside" else overlap.find_outside)(place)
         if exponent is not None:
-            terms, power = own.terms_at(place)
-            doubt = max(doubt, precision * relative(terms, power + 2 * exponent))
+            (terms, power), (mixed, other) = own.terms_at(place), summands.terms_at(place)
+            sizes = relative(terms, power + 2 * exponent), relative(mixed, other + exponent)
+            doubt = max(doubt, precision * _largest_terms(*sizes))
     assert exponent is not None
     return Fit(arrays, exponent, square, doubt)
+
+
+def _largest_terms(own: float, mixed: float) -> float:
+    """How large the terms may be in <Y|Y>, 2 <Y|s> and <s|s>, from those of <Y|Y> and <Y|s>.
+
+    By Cauchy's and Schwarz's inequality those of <s|s> are not smaller than what is said of them.
+    """
+    return max(own, 2 * mixed, mixed**2 / own if own > 0 else 0.0)
 
 
 @dataclass(frozen=True)

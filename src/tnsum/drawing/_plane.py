@@ -62,19 +62,18 @@ class Plane:
         return rows, first, math.ceil((box.right - self._left) / _CELL)
 
     def _along(self, points: Sequence[Point]) -> list[int]:
-        """The cells along a line or curve; none if it leaves this part of the plane."""
+        """The cells along a line or curve, without pieces that leave this part of the plane."""
         x, y = self._left, self._top
         scaled = [((a - x) / _CELL, (b - y) / _CELL) for a, b in points]
-        xs, ys = zip(*scaled, strict=True)
-        if min(xs) < 0 or min(ys) < 0 or max(xs) >= self._n_columns or max(ys) >= self._n_rows:
-            return []
         if len(scaled) > 2:
             scaled = [on_curve(scaled, k / _N_PIECES) for k in range(_N_PIECES + 1)]
         return [cell for start, end in pairwise(scaled) for cell in self._straight(start, end)]
 
     def _straight(self, start: Point, end: Point) -> list[int]:
-        """The cells along a straight line, all of them in this part of the plane."""
-        n = max(1, math.ceil(math.dist(start, end) / 0.8))
+        """The cells along a straight line; none if it leaves this part of the plane."""
         (x, y), width = start, self._n_columns
+        if min(x, y, *end) < 0 or max(x, end[0]) >= width or max(y, end[1]) >= self._n_rows:
+            return []
+        n = max(1, math.ceil(math.dist(start, end) / 0.8))
         dx, dy = (end[0] - x) / n, (end[1] - y) / n
         return [int(y + k * dy) * width + int(x + k * dx) for k in range(n + 1)]
