@@ -31,8 +31,8 @@ from tnsum.compression._conversion import scaled as scaled_nodes
 from tnsum.compression._cp import cp_to_tucker
 from tnsum.compression._environments import Overlap, Summands, kets_of_group
 from tnsum.compression._fitting import fitted
-from tnsum.compression._starts import _cut_between, _cut_hyperedge, _pivots, starts
-from tnsum.compression._sweeps import balanced_nodes, swept
+from tnsum.compression._starts import _blocks, _cut_between, _cut_hyperedge, _pivots, starts
+from tnsum.compression._sweeps import Fit, balanced_nodes, swept
 from tnsum.compression._targets import sizes_within, target_of
 from tnsum.compression._walks import tree_of, work_of_sweep
 from tnsum.paths import plan_for
@@ -717,6 +717,23 @@ def test_the_first_start_is_the_mean_of_the_nodes() -> None:
     found = wide(start)
     scale = np.vdot(found, exact) / np.vdot(found, found)
     assert relative_error(scale * found, exact) < 1e-5
+
+
+def test_a_square_below_zero_is_all_rounding() -> None:
+    assert Fit([], 0.0, -0.5, 0.0).most == 0.5
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_blocks_of_all_summands_are_the_sum_but_for_its_length(dtype: str) -> None:
+    case = BY_NAME["ring4"]
+    x, y = (network(case, arrays(case, k, k, dtype)) for k in range(2))
+    s = x - 0.01 * y
+    target = target_of(s.namespace, s)
+    nodes = _blocks(s.namespace, target.topology, dict(s.ranks), target.groups)
+    found = wide(Network.from_topology(target.topology, nodes))
+    exact = wide_sum(s)
+    length = np.vdot(found, exact) / np.vdot(found, found)
+    assert relative_error(length * found, exact) < 1e-12
 
 
 def test_starts_have_the_sizes_and_no_zeros() -> None:

@@ -109,7 +109,9 @@ def test_a_range_holds_a_matrix_up_to_rounding(
     # Weak vectors of single precision are orthogonal as far as what they hold is seen.
     gram = adjoint(np, vectors) @ vectors - np.eye(len(values))
     assert np.max(np.abs(gram * np.sqrt(values))) < 20 * precision
-    strong = values > 1e-5
+    images = np.linalg.norm(adjoint(np, vectors) @ matrix, axis=1)
+    assert np.max(np.abs(images - values)) < 20 * precision
+    strong = values > 1e-6
     assert np.max(np.abs(gram[strong][:, strong])) < 20 * precision
 
 

@@ -38,7 +38,7 @@ from tnsum.topology import Topology
 
 # How many times the rounding at one node or pair the whole may be.
 _DOUBTS = 4.0
-# No power of two is larger where only a doubt depends on it.
+# No power of two is larger: what is so far out of scale is no fit, and only must not overflow.
 _HUGE = 900.0
 # The damping of the normal equations, in units of machine precision.
 _DAMPING = 10.0
