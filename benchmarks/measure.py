@@ -31,18 +31,22 @@ def interleaved(
 ) -> dict[str, float]:
     """The median time of each work in seconds, all of them taking turns.
 
-    A work is repeated until its own runs have taken `seconds`, within the given numbers of runs.
+    A work is repeated until its own runs have taken `seconds`, within the given numbers of runs. The
+    next turn is that of the work that has done the least part of its own: short ones are run several
+    times between two runs of a long one, so that all are spread over the same time.
     """
     times: dict[str, list[float]] = {name: [] for name in works}
-    for _ in range(at_most):
-        for name, work in works.items():
-            taken = times[name]
-            if len(taken) >= at_least and sum(taken) > seconds:
-                continue
-            start = time.perf_counter()
-            result = work()
-            taken.append(time.perf_counter() - start)
-            del result
+
+    def part_done(name: str) -> float:
+        n = len(times[name])
+        return max(n / at_most, min(n / at_least, sum(times[name]) / seconds))
+
+    while pending := [name for name in works if part_done(name) < 1]:
+        name = min(pending, key=part_done)
+        start = time.perf_counter()
+        result = works[name]()
+        times[name].append(time.perf_counter() - start)
+        del result
     return {name: statistics.median(taken) for name, taken in times.items()}
 
 

@@ -55,19 +55,39 @@ def rescaled_each(xp: Namespace, array: Array, axis: int, least: float) -> tuple
     return unscaled(xp, array, xp.reshape(-exponents, shape)), exponents
 
 
-def are_in_range(arrays: Sequence[Array], limit: float) -> bool:
-    """Whether arrays are finite, and all their products are near one, as far as one look tells.
-
-    The norm at each index of the first axis, which all have in common, is looked at, where that is quick
-    (NumPy); the log2 farthest from zero, added up for all arrays, must be within the limit.
+def is_in_range(array: Array, limit: float) -> bool:
+    """Whether an array is finite, and the log2 of its norm at each index of the first axis within a
+    limit of zero, as far as one look tells, where that is quick (NumPy).
     """
-    if not all(map(is_on_host, arrays)):
+    # What is not finite makes the logarithm infinite, or no number.
+    return is_on_host(array) and bool(np.abs(_log2_norms(array)).max() <= limit)
+
+
+def are_alike(stacks: Sequence[Sequence[Array]], limit: float) -> bool:
+    """Whether stacks of arrays are finite, and the products of one array of each kind so much alike
+    that a few common powers of two keep them all in range, as far as one look tells.
+
+    Each stack has the same kinds, in one order, for summands along the first axis of all its arrays. The
+    norms of the summands must be near one; the log2 by which they differ from one another, added up for
+    all kinds, must be within the limit. It is looked where that is quick (NumPy).
+    """
+    if not all(is_on_host(array) for arrays in stacks for array in arrays):
         return False
+    differing = 0.0
+    for arrays in zip(*stacks, strict=True):
+        logs = [_log2_norms(array) for array in arrays]
+        low, high = min(float(each.min()) for each in logs), max(float(each.max()) for each in logs)
+        if not -_NEAR / 2 <= low <= high <= _NEAR / 2:
+            return False
+        differing += high - low
+    return differing <= 2 * limit
+
+
+def _log2_norms(array: Array) -> Array:
+    """The log2 of the norm at each index of the first axis."""
+    flat = array.reshape(array.shape[0], -1)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        flat = [array.reshape(array.shape[0], -1) for array in arrays]
-        squares = np.array([np.vecdot(each, each).real for each in flat])
-        # What is not finite makes the sum infinite, or no number.
-        return bool(np.abs(np.log2(squares)).max(axis=1).sum() <= 2 * limit)
+        return np.log2(np.vecdot(flat, flat).real) / 2
 
 
 def rescaled_together(

@@ -17,7 +17,7 @@ import numpy as np
 from tnsum import _arrays
 from tnsum._checks import MOST_AXES, checked_tolerance
 from tnsum._leading import by_gram, by_svd
-from tnsum._scale import are_in_range, rescaled_each, unscaled
+from tnsum._scale import is_in_range, rescaled_each, unscaled
 from tnsum._tree_bases import Tree, decomposed, tree_of
 from tnsum._typing import Array, Namespace
 from tnsum.contraction import piece_size
@@ -239,7 +239,7 @@ def _scaled(xp: Namespace, name: str, x: Array, start: int) -> tuple[Array, Arra
     `name` is what an error calls a sample, given its number, which is counted from `start`.
     """
     flat = xp.reshape(x, (x.shape[0], -1))
-    if are_in_range([flat], _NEAR):
+    if is_in_range(flat, _NEAR):
         # One look at each number, not five.
         norms = np.sqrt(np.vecdot(flat, flat).real)
         return x, np.zeros_like(norms), norms

@@ -270,7 +270,7 @@ class NetworkSum(Summable):
         groups: dict[object, list[int]] = {}
         for k, term in enumerate(self._terms):
             single = isinstance(term, Network)
-            key = tuple(array.shape for array in term.arrays.values()) if single else k
+            key = tuple([array.shape for array in term._arrays.values()]) if single else k
             groups.setdefault(key, []).append(k)
         found = []
         for members in groups.values():

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from tnsum import _arrays
-from tnsum._scale import are_in_range, reach, rescaled_together
+from tnsum._scale import are_alike, reach, rescaled_together
 from tnsum._typing import Array, DType, Namespace
 from tnsum.compression._branches import Branch, Group, group_of, node_array
 from tnsum.errors import NetworkError
@@ -22,8 +22,9 @@ def groups_of(
     """The summands in groups of equal ranks, and the power of two that was taken out of all."""
     pairs = s._grouped(s.dtype)
     exponent: Array = 0.0
-    most = reach(s.dtype)
-    if not all(are_in_range(list(stack.arrays.values()), most) for stack, _ in pairs):
+    nodes = s.topology.nodes
+    held = [[stack.arrays[name] for name in nodes] for stack, _ in pairs]
+    if not are_alike(held, reach(s.dtype)):
         check_finite(xp, [array for stack, _ in pairs for array in stack.arrays.values()])
         pairs, exponent = balanced(xp, pairs)
     check_finite(xp, [weights for _, weights in pairs])

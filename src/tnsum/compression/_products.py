@@ -12,7 +12,8 @@ need no T_v: the largest product in them is one with the columns of all summands
 
     sum over m, r1:  R_1[m, r1, q1] (A_v[m] ...)[m, r1, ...],
 
-a single matrix product. Summands go through in pieces that stay in the cache.
+a single matrix product. Summands go through in pieces that stay in the cache. Where all of T_v does, it
+is found once, with the columns of all summands as rows: then each product with it is a single one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 
 from tnsum._arrays import conj
 from tnsum._typing import Array, Namespace
@@ -30,6 +31,8 @@ from tnsum.contraction import piece_size
 
 # The working arrays of a piece are several, and used again at once: they are to be in the inner cache.
 _PART_OF_A_PIECE = 4
+# The bits of T_v that stay in the cache.
+_KEPT = 2**26
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,9 @@ class Factor:
         if not self.below:
             flat = xp.reshape(moved(xp, self.array, 1, 0), (self.array.shape[1], -1))
             return flat @ xp.reshape(columns, (-1, width))
+        if self._turned is not None:
+            found = self._turned.T @ xp.reshape(columns, (-1, width))
+            return _with_second_first(xp, xp.reshape(found, (self.rows[-1], -1, width)))
         total = None
         for array, first, piece in self._pieces(width):
             found = summed(xp, first, xp.matmul(array, columns[piece, ...]))
@@ -96,6 +102,9 @@ class Factor:
         if not self.below:
             flat = xp.reshape(xp.matrix_transpose(self.array), (-1, self.array.shape[1]))
             return xp.reshape(flat @ basis, (self.n_summands, self.rank, size))
+        if self._turned is not None:
+            basis = _with_second_first(xp, xp.reshape(basis, (-1, self.rows[-1], size)))
+            return xp.reshape(self._turned @ basis, (self.n_summands, self.rank, size))
         n_first = self.below[0].shape[-1]
         wide = xp.reshape(basis, (n_first, -1))
         found = []
@@ -125,6 +134,21 @@ class Factor:
         total = xp.reshape(total_of(totals), (first, n, *reversed(others)))
         return xp.permute_dims(total, (0, *range(n_below, 1, -1), 1))
 
+    @cached_property
+    def _turned(self) -> Array | None:
+        """T_v with m and the rank as rows, and n before the sizes of the bases below: all that is
+        multiplied on the way is the last axis. None if it is large.
+        """
+        xp, n_below = self.xp, len(self.below)
+        if self.n_columns * math.prod(self.rows) * xp.finfo(self.array.dtype).bits > _KEPT:
+            return None
+        array = xp.permute_dims(self.array, (0, *range(n_below + 2, 0, -1)))
+        for k, columns in enumerate(self.below):
+            *shape, rank = array.shape
+            product = xp.matmul(xp.reshape(array, (shape[0], -1, rank)), columns)
+            array = moved(xp, xp.reshape(product, (*shape, -1)), n_below + 2, k + 3)
+        return xp.reshape(array, (self.n_columns, -1))
+
     def _pieces(self, width: int) -> Iterator[tuple[Array, Array, slice]]:
         """Some summands at a time: A_v with all children but the first absorbed, as
         (m, r1 and other rows, rank); the first one's R; and which summands they are.
@@ -142,6 +166,11 @@ def pieces_of(array: Array, per_summand: int) -> Iterator[slice]:
     n = array.shape[0]
     step = max(8, piece_size(array) // _PART_OF_A_PIECE // per_summand)
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _with_second_first(xp: Namespace, array: Array) -> Array:
+    """An array of three axes as a matrix: its second axis before the first, then the third."""
+    return xp.reshape(xp.permute_dims(array, (1, 0, 2)), (-1, array.shape[2]))
 
 
 def summed(xp: Namespace, first: Array, product: Array) -> Array:

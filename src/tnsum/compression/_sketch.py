@@ -121,7 +121,7 @@ class _Sketch:
         width = most if enough == 0 and most < math.inf else min(most, first)
         self.width = self._rounded_up(width)
         self._outside = tests.outside(n_tests + self.width)
-        self._noise = self._enough = self._spare = 0.0
+        self._noise = self._enough = self._spare = self._fall = 0.0
 
     def basis(self, factors: Sequence[Factor], v: int) -> tuple[Array, float]:
         """An orthonormal basis of branch v, and what it loses of the sum, relative to its norm."""
@@ -141,7 +141,7 @@ class _Sketch:
             if width >= enough_columns or (loss <= self._enough and not narrow):
                 return basis, loss
             losses[width] = loss
-            lacking = _lacking(losses, self._enough) if loss > self._enough else _SPARE_COLUMNS
+            lacking = self._lacking(losses) if loss > self._enough else _SPARE_COLUMNS
             further = self._tests.outside(self._rounded_up(lacking), v)
             self.width += further[v][0].shape[-1]
             for u in range(v, len(further) - 1):
@@ -164,6 +164,18 @@ class _Sketch:
         of_noise = _SPARE_OF_SINGLE if is_doubled(self._xp, seen) else _SPARE
         self._spare = max(_SPARE * self._wanted, of_noise * _NOISE * noise)
 
+    def _lacking(self, losses: Mapping[int, float]) -> float:
+        """How many columns are lacking, from the losses at the widths tried: half as many as there are,
+        or fewer if losses that go on falling as they last did would be enough sooner.
+        """
+        *_, (width, loss) = losses.items()
+        if len(losses) > 1:
+            (narrower, before), _ = list(losses.items())[-2:]
+            self._fall = math.log(before / loss) / (width - narrower) if before > loss else 0.0
+        if self._fall == 0 or self._enough == 0:
+            return width / 2
+        return min(width / 2, math.log(loss / self._enough) / self._fall)
+
     def _rounded_up(self, width: float) -> int:
         """The next multiple of a block."""
         return self._tests.block * max(1, math.ceil(width / self._tests.block))
@@ -181,11 +193,11 @@ def _chosen(
     Directions are left out that neither the sketch nor the tests need: up to `spare` of their norms.
     """
     basis, values = range_of(xp, sketch)
-    total = float(xp.linalg.vector_norm(tests))
+    total = length(xp, tests)
     if total == 0:
         return basis[:, :1], 0.0, 1
     inside = conj(xp, basis.T) @ tests
-    left = float(xp.linalg.vector_norm(tests - basis @ inside)) / total
+    left = length(xp, tests - basis @ inside) / total
     of_sketch = _tails(values)
     of_tests = _tails(on_host(xp.linalg.vector_norm(inside, axis=1))) * math.sqrt(
         max(0, 1 - left**2)
@@ -200,16 +212,3 @@ def _tails(values: Array) -> Array:
     """The norm of the values from each on, relative to that of all."""
     tails = np.sqrt(np.cumsum(np.asarray(values, dtype=float)[::-1] ** 2))[::-1]
     return tails / tails[0] if tails[0] > 0 else tails
-
-
-def _lacking(losses: Mapping[int, float], enough: float) -> float:
-    """How many columns are lacking, from the losses at the widths tried: half as many as there are, or
-    fewer if losses that go on falling as they did would be enough sooner.
-    """
-    *_, (width, loss) = losses.items()
-    lacking = width / 2
-    if len(losses) > 1 and enough > 0:
-        (narrower, before), _ = list(losses.items())[-2:]
-        fall = math.log(before / loss) / (width - narrower) if before > loss else 0.0
-        lacking = min(lacking, math.log(loss / enough) / fall) if fall else lacking
-    return lacking

@@ -109,7 +109,8 @@ class TestTensors:
     def _drawn(self, v: int, width: int) -> Array:
         array = self._groups[0][v]
         shape = shape_of_tests(self._tree, v, array.shape[-2], width, self.block)
-        numbers = self._generator.standard_normal(shape) * scale_of_tests(shape)
+        # Uniform numbers of variance one: a third of the work of normal ones, and as good.
+        numbers = (self._generator.random(shape) - 0.5) * (math.sqrt(12) * scale_of_tests(shape))
         return self._xp.asarray(numbers, dtype=array.dtype, device=device_of(array))
 
 

@@ -24,7 +24,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tnsum._arrays import constant, device_of, dtype_name, is_on_host, namespace
-from tnsum._scale import are_in_range, unscaled
+from tnsum._scale import is_in_range, unscaled
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch, Group, group_of
 from tnsum.compression._fixed_tests import FixedTests, fixed_block
@@ -185,7 +185,7 @@ _OF_ZERO = -(2.0**24)
 
 def _rescaled(xp: Namespace, array: Array) -> tuple[Array, Array]:
     """The array with each slice along the first axis near one, and the log2 taken out of each."""
-    if are_in_range([array], _NEAR[dtype_name(array.dtype)]):
+    if is_in_range(array, _NEAR[dtype_name(array.dtype)]):
         return array, np.zeros(array.shape[0])
     largest = xp.abs(array)
     if array.ndim > 1:
