@@ -9,8 +9,8 @@ import pytest
 from compression_cases import binary_tree, decaying, star, train
 from tnsum import NetworkStack
 from tnsum._numpy import NUMPY
-from tnsum._scale import rescaled_together
-from tnsum.compression import _test_tensors
+from tnsum._scale import are_alike, rescaled_together
+from tnsum.compression import _products, _test_tensors
 from tnsum.compression._branches import branches_of, group_of
 from tnsum.compression._norms import log2_of_norms
 from tnsum.compression._products import Factor
@@ -28,16 +28,28 @@ def numbers(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 # products
 
 
-@pytest.mark.parametrize("n_children", [0, 1, 2])
+@pytest.mark.parametrize("n_children", [0, 1, 2, 3])
 @pytest.mark.parametrize("n_summands", [1, 37])
-def test_squares_are_those_of_each_summand(n_children: int, n_summands: int) -> None:
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_products_are_those_of_each_summand(
+    n_children: int, n_summands: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_kept:
+        monkeypatch.setattr(_products, "_KEPT", 0)
     rng = np.random.default_rng(n_children)
-    array = numbers(rng, (n_summands, *(2, 3)[:n_children], 4, 5))
-    below = [numbers(rng, (n_summands, rank, 3)) for rank in (2, 3)[:n_children]]
+    ranks, sizes = (2, 3, 1)[:n_children], (3, 6, 2)[:n_children]
+    array = numbers(rng, (n_summands, *ranks, 4, 5))
+    below = [numbers(rng, (n_summands, *pair)) for pair in zip(ranks, sizes, strict=True)]
     factor, columns = Factor(NUMPY, array, below), numbers(rng, (n_summands, 5, 6))
-    each = np.swapaxes(factor.whole(), 1, 2) @ columns
+    letters = "abc"[:n_children], "ijk"[:n_children]
+    inputs = ",".join([f"m{letters[0]}nu", *("m" + "".join(p) for p in zip(*letters, strict=True))])
+    right = np.einsum(f"{inputs}->mu{letters[1]}n", array, *below).reshape(n_summands, 5, -1)
+    assert np.allclose(factor.whole(), right, rtol=1e-12)
+    each = np.swapaxes(right, 1, 2) @ columns
     assert math.isclose(factor.squares(columns), np.linalg.norm(each) ** 2, rel_tol=1e-12)
     assert np.allclose(factor.times(columns), each.sum(axis=0), rtol=1e-12)
+    basis = numbers(rng, (right.shape[-1], 7))
+    assert np.allclose(factor.projected(basis), right @ basis.conj(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "up"), [(1, 1), (3, 2), (4, 5)])
@@ -122,6 +134,36 @@ def test_factors_of_long_products_must_be_nearer_to_one() -> None:
     (near,), exponent = rescaled_together(NUMPY, [array], 2)
     assert np.array_equal(near, np.ones((2, 2)))
     assert exponent == 12
+
+
+def scaled(*exponents: float) -> Any:
+    return np.ones((len(exponents), 1)) * 2.0 ** np.array(exponents)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("stacks", "is_so"),
+    [
+        ([[scaled(0, 0), scaled(0, 0)]], True),
+        # All grow alike, along many nodes.
+        ([[scaled(8, 8)] * 50], True),
+        ([[scaled(8, 8)] * 50, [scaled(8)] * 50], True),
+        # A node is large for all.
+        ([[scaled(0, 0), scaled(11, 11)]], False),
+        # One summand is smaller, somewhat and far.
+        ([[scaled(0, -29), scaled(0, 0)]], True),
+        ([[scaled(0, -29), scaled(0, -2)]], False),
+        # Large in one place, small in another.
+        ([[scaled(0, -16), scaled(-16, 0)]], False),
+        # Groups that drift apart, node by node.
+        ([[scaled(5)] * 8, [scaled(-5)] * 8], False),
+        ([[scaled(0, -np.inf)]], False),
+        ([[scaled(0, np.nan)]], False),
+        ([[scaled(0, np.inf)]], False),
+        ([[scaled(0)], [scaled(np.nan)]], False),
+    ],
+)
+def test_summands_that_are_alike_need_no_scale_each(stacks: Any, is_so: bool) -> None:
+    assert are_alike(stacks, 30) == is_so
 
 
 # NumPy

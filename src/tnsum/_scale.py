@@ -67,20 +67,21 @@ def are_alike(stacks: Sequence[Sequence[Array]], limit: float) -> bool:
     """Whether stacks of arrays are finite, and the products of one array of each kind so much alike
     that a few common powers of two keep them all in range, as far as one look tells.
 
-    Each stack has the same kinds, in one order, for summands along the first axis of all its arrays. The
-    norms of the summands must be near one; the log2 by which they differ from one another, added up for
+    Each stack has the same kinds, in one order, for summands along the first axis of all its arrays. Of
+    each kind, the largest norm must be near one; the log2 by which the others are smaller, added up for
     all kinds, must be within the limit. It is looked where that is quick (NumPy).
     """
     if not all(is_on_host(array) for arrays in stacks for array in arrays):
         return False
     differing = 0.0
     for arrays in zip(*stacks, strict=True):
-        logs = [_log2_norms(array) for array in arrays]
-        low, high = min(float(each.min()) for each in logs), max(float(each.max()) for each in logs)
-        if not -_NEAR / 2 <= low <= high <= _NEAR / 2:
+        logs = np.concatenate([_log2_norms(array) for array in arrays])
+        low, high = float(np.min(logs)), float(np.max(logs))
+        # No comparison holds with what is no number.
+        if not abs(high) <= _NEAR / 2:
             return False
         differing += high - low
-    return differing <= 2 * limit
+    return differing <= limit
 
 
 def _log2_norms(array: Array) -> Array:
