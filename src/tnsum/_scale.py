@@ -60,7 +60,7 @@ def is_in_range(array: Array, limit: float) -> bool:
     limit of zero, as far as one look tells, where that is quick (NumPy).
     """
     # What is not finite makes the logarithm infinite, or no number.
-    return is_on_host(array) and bool(np.abs(_log2_norms(array)).max() <= limit)
+    return is_on_host(array) and bool(np.abs(_log2_norms([array])).max() <= limit)
 
 
 def are_alike(stacks: Sequence[Sequence[Array]], limit: float) -> bool:
@@ -73,22 +73,17 @@ def are_alike(stacks: Sequence[Sequence[Array]], limit: float) -> bool:
     """
     if not all(is_on_host(array) for arrays in stacks for array in arrays):
         return False
-    differing = 0.0
-    for arrays in zip(*stacks, strict=True):
-        logs = np.concatenate([_log2_norms(array) for array in arrays])
-        low, high = float(np.min(logs)), float(np.max(logs))
-        # No comparison holds with what is no number.
-        if not abs(high) <= _NEAR / 2:
-            return False
-        differing += high - low
-    return differing <= limit
+    logs = np.concatenate([_log2_norms(arrays) for arrays in stacks], axis=1)
+    low, high = logs.min(axis=1), logs.max(axis=1)
+    # No comparison holds with what is no number.
+    return bool(np.all(np.abs(high) <= _NEAR / 2) and np.sum(high - low) <= limit)
 
 
-def _log2_norms(array: Array) -> Array:
-    """The log2 of the norm at each index of the first axis."""
-    flat = array.reshape(array.shape[0], -1)
+def _log2_norms(arrays: Sequence[Array]) -> Array:
+    """The log2 of the norm of each array, at each index of the first axis that they have in common."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return np.log2(np.vecdot(flat, flat).real) / 2
+        flat = [array.reshape(array.shape[0], -1) for array in arrays]
+        return np.log2([np.vecdot(each, each).real for each in flat]) / 2
 
 
 def rescaled_together(
