@@ -73,10 +73,11 @@ def are_alike(stacks: Sequence[Sequence[Array]], limit: float) -> bool:
     """
     if not all(is_on_host(array) for arrays in stacks for array in arrays):
         return False
-    logs = np.concatenate([_log2_norms(arrays) for arrays in stacks], axis=1)
-    low, high = logs.min(axis=1), logs.max(axis=1)
+    each = [_log2_norms(arrays) for arrays in stacks]
+    logs = each[0] if len(each) == 1 else np.concatenate(each, axis=1)
+    high = logs.max(axis=1)
     # No comparison holds with what is no number.
-    return bool(np.all(np.abs(high) <= _NEAR / 2) and np.sum(high - low) <= limit)
+    return bool(np.abs(high).max() <= _NEAR / 2 and (high - logs.min(axis=1)).sum() <= limit)
 
 
 def _log2_norms(arrays: Sequence[Array]) -> Array:
