@@ -4,6 +4,7 @@ Import this before NumPy: one BLAS thread is asked for here, and the oracles of 
 """
 
 import argparse
+import math
 import os
 import platform
 import re
@@ -39,7 +40,8 @@ def interleaved(
 
     def part_done(name: str) -> float:
         n = len(times[name])
-        return max(n / at_most, min(n / at_least, sum(times[name]) / seconds))
+        of_time = sum(times[name]) / seconds if seconds else math.inf
+        return max(n / at_most, min(n / at_least, of_time))
 
     while pending := [name for name in works if part_done(name) < 1]:
         name = min(pending, key=part_done)

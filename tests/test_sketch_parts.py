@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compression_cases import binary_tree, decaying, star, train
-from tnsum import NetworkStack
+from tnsum import Network, NetworkStack, add, compress, distance, norm
 from tnsum._numpy import NUMPY
 from tnsum._scale import are_alike, rescaled_together
 from tnsum.compression import _products, _test_tensors
@@ -50,6 +50,16 @@ def test_products_are_those_of_each_summand(
     assert np.allclose(factor.times(columns), each.sum(axis=0), rtol=1e-12)
     basis = numbers(rng, (right.shape[-1], 7))
     assert np.allclose(factor.projected(basis), right @ basis.conj(), rtol=1e-12)
+
+
+def test_what_is_kept_is_small_on_the_way_too() -> None:
+    rng = np.random.default_rng(0)
+    array = rng.standard_normal((4, 1, 100, 10, 2))
+    large, small = rng.standard_normal((4, 1, 200)), rng.standard_normal((4, 100, 2))
+    assert Factor(NUMPY, array, [large, small])._turned is None
+    kept = rng.standard_normal((4, 1, 100))
+    assert Factor(NUMPY, array, [kept, small])._turned is not None
+    assert Factor(NUMPY, array, [kept, small], 2)._turned is None
 
 
 @pytest.mark.parametrize(("n", "up"), [(1, 1), (3, 2), (4, 5)])
@@ -147,8 +157,9 @@ def scaled(*exponents: float) -> Any:
         # All grow alike, along many nodes.
         ([[scaled(8, 8)] * 50], True),
         ([[scaled(8, 8)] * 50, [scaled(8)] * 50], True),
-        # A node is large for all.
-        ([[scaled(0, 0), scaled(11, 11)]], False),
+        # A node is large for all, somewhat and far.
+        ([[scaled(0, 0), scaled(11, 11)]], True),
+        ([[scaled(0, 0), scaled(31, 31)]], False),
         # One summand is smaller, somewhat and far.
         ([[scaled(0, -29), scaled(0, 0)]], True),
         ([[scaled(0, -29), scaled(0, -2)]], False),
@@ -164,6 +175,31 @@ def scaled(*exponents: float) -> Any:
 )
 def test_summands_that_are_alike_need_no_scale_each(stacks: Any, is_so: bool) -> None:
     assert are_alike(stacks, 30) == is_so
+
+
+def test_what_is_multiplied_at_once_must_be_nearer_to_one() -> None:
+    kinds = [scaled(8, 8)] * 10
+    assert are_alike([kinds], 30, 1)
+    assert not are_alike([kinds], 30, 2)
+    assert are_alike([[scaled(8, 8)] * 3], 30, 3)
+
+
+@pytest.mark.parametrize("exponent", [-9, 6, 9])
+@pytest.mark.parametrize("method", ["direct", "sketch"])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_stars_of_many_large_or_small_arms(exponent: int, method: str, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    terms = [decaying(star(10), 2, 2, flat, rng, dtype) for _ in range(3)]
+    right = compress(add(*terms), 1e-4, method=method)
+    scale = 2.0**exponent
+    held = [{n: a * scale if n != "core" else a for n, a in x.arrays.items()} for x in terms]
+    large = [Network.from_topology(terms[0].topology, arrays) for arrays in held]
+    found = compress(add(*large), 1e-4, method=method)
+    assert found.ranks == right.ranks
+    assert found.error < 1e-4
+    core = {n: a / scale if n != "core" else a for n, a in found.network.arrays.items()}
+    back = Network.from_topology(terms[0].topology, core)
+    assert distance(back, right.network) < 1e-4 * norm(right.network)
 
 
 # NumPy

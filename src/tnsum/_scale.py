@@ -63,21 +63,25 @@ def is_in_range(array: Array, limit: float) -> bool:
     return is_on_host(array) and bool(np.abs(_log2_norms([array])).max() <= limit)
 
 
-def are_alike(stacks: Sequence[Sequence[Array]], limit: float) -> bool:
+def are_alike(stacks: Sequence[Sequence[Array]], limit: float, n_factors: int = 1) -> bool:
     """Whether stacks of arrays are finite, and the products of one array of each kind so much alike
     that a few common powers of two keep them all in range, as far as one look tells.
 
-    Each stack has the same kinds, in one order, for summands along the first axis of all its arrays. Of
-    each kind, the largest norm must be near one; the log2 by which the others are smaller, added up for
-    all kinds, must be within the limit. It is looked where that is quick (NumPy).
+    Each stack has the same kinds, in one order, for summands along the first axis of all its arrays. The
+    log2 of their norms, added up for all kinds, must be within the limit of zero; or, as common powers
+    are taken out whenever `n_factors` are multiplied, within the limit of the largest, which must be
+    near zero for each kind. It is looked where that is quick (NumPy).
     """
     if not all(is_on_host(array) for arrays in stacks for array in arrays):
         return False
     each = [_log2_norms(arrays) for arrays in stacks]
     logs = each[0] if len(each) == 1 else np.concatenate(each, axis=1)
-    high = logs.max(axis=1)
     # No comparison holds with what is no number.
-    return bool(np.abs(high).max() <= _NEAR / 2 and (high - logs.min(axis=1)).sum() <= limit)
+    if np.abs(logs).max(axis=1).sum() <= limit:
+        return True
+    high = logs.max(axis=1)
+    is_near = np.abs(high).max() <= _NEAR / (2 * n_factors)
+    return bool(is_near and (high - logs.min(axis=1)).sum() <= limit)
 
 
 def _log2_norms(arrays: Sequence[Array]) -> Array:

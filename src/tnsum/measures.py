@@ -157,14 +157,15 @@ def _length_by_pairs(
         lengths = xp.sum(xp.abs(weights) * xp.sqrt(xp.abs(squares)))
         bound = _scale.plus(xp, bound, (lengths, own / 2))
     assert bound is not None
-    ratio = xp.abs(square) / bound[0] ** 2 if bound[0] > 0 else xp.zeros_like(bound[0])
-    if not _scale.unscaled(xp, ratio, exponent - 2 * bound[1]) > _CANCELLED:
+    root = xp.sqrt(xp.abs(square))
+    ratio = root / bound[0] if bound[0] > 0 else xp.zeros_like(bound[0])
+    if not _scale.unscaled(xp, ratio, exponent / 2 - bound[1]) > _CANCELLED:
         return None
-    return xp.sqrt(xp.abs(square)), exponent / 2 + taken
+    return root, exponent / 2 + taken
 
 
-# The part of its bound that a square must have so that its root has eleven good digits.
-_CANCELLED = 1e-4
+# The part of its bound that a norm must have so that it has eleven good digits.
+_CANCELLED = 1e-2
 
 
 def _doubled(stack: NetworkStack, other: NetworkStack, shared: Set[Label]) -> list[Operand]:

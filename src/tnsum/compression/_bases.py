@@ -75,7 +75,8 @@ def factors_at(
     """The node v of every group, with what the branches below it have become."""
     children = tree[v].children
     return [
-        Factor(xp, group[v], [reduced[c][g] for c in children]) for g, group in enumerate(groups)
+        Factor(xp, group[v], [reduced[c][g] for c in children], len(groups))
+        for g, group in enumerate(groups)
     ]
 
 

@@ -24,7 +24,8 @@ def groups_of(
     exponent: Array = 0.0
     nodes = s.topology.nodes
     held = [[stack.arrays[name] for name in nodes] for stack, _ in pairs]
-    if not are_alike(held, reach(s.dtype)):
+    n_factors = max(1, *(len(branch.children) for branch in tree))
+    if not are_alike(held, reach(s.dtype), n_factors):
         check_finite(xp, [array for stack, _ in pairs for array in stack.arrays.values()])
         pairs, exponent = balanced(xp, pairs)
     check_finite(xp, [weights for _, weights in pairs])

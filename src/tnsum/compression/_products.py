@@ -24,24 +24,29 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
-from tnsum._arrays import conj
+from tnsum._arrays import conj, dtype_name
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import moved
 from tnsum.contraction import piece_size
 
 # The working arrays of a piece are several, and used again at once: they are to be in the inner cache.
 _PART_OF_A_PIECE = 4
-# The bits of T_v that stay in the cache.
-_KEPT = 2**26
+# The bytes of T_v that stay in the cache, those of all groups of summands together.
+_KEPT = 2**23
+_BYTES = {"float32": 4, "float64": 8, "complex64": 8, "complex128": 16}
 
 
 @dataclass(frozen=True)
 class Factor:
-    """The node v of summands of equal ranks: A_v, and R_c for each child c, all with axis m first."""
+    """The node v of summands of equal ranks: A_v, and R_c for each child c, all with axis m first.
+
+    `n_groups` is how many such groups of summands there are.
+    """
 
     xp: Namespace
     array: Array
     below: Sequence[Array]
+    n_groups: int = 1
 
     @property
     def n_summands(self) -> int:
@@ -140,7 +145,11 @@ class Factor:
         multiplied on the way is the last axis. None if it is large.
         """
         xp, n_below = self.xp, len(self.below)
-        if self.n_columns * math.prod(self.rows) * xp.finfo(self.array.dtype).bits > _KEPT:
+        # What arises on the way may be larger.
+        sizes = [math.prod(self.array.shape)]
+        for columns in self.below:
+            sizes.append(sizes[-1] // columns.shape[1] * columns.shape[2])
+        if max(sizes) * _BYTES[dtype_name(self.array.dtype)] > _KEPT // self.n_groups:
             return None
         array = xp.permute_dims(self.array, (0, *range(n_below + 2, 0, -1)))
         for k, columns in enumerate(self.below):
