@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from compression_cases import binary_tree, decaying, star, train
-from tnsum import Network, NetworkStack, add, compress, distance, norm
+from tnsum import Network, NetworkStack, add, compress, distance, inner, norm, tensor_train
 from tnsum._numpy import NUMPY
 from tnsum._scale import are_alike, rescaled_together
 from tnsum.compression import _products, _test_tensors
@@ -200,6 +200,56 @@ def test_stars_of_many_large_or_small_arms(exponent: int, method: str, dtype: st
     core = {n: a / scale if n != "core" else a for n, a in found.network.arrays.items()}
     back = Network.from_topology(terms[0].topology, core)
     assert distance(back, right.network) < 1e-4 * norm(right.network)
+
+
+def product_state(vector: Any, order: int, last: float, dtype: str) -> Network:
+    """The train of one vector, at all places, times a number."""
+    cores = [np.reshape(np.asarray(vector, dtype=dtype), (1, -1, 1))] * order
+    return tensor_train([*cores[:-1], (cores[-1] * last).astype(dtype)])
+
+
+@pytest.mark.parametrize("method", ["direct", "sketch"])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_summands_that_are_large_on_the_way_push_nothing_out_of_range(
+    method: str, dtype: str
+) -> None:
+    # All entries are at most one, but the second grows by a factor of 2**200 along its nodes.
+    small = product_state([1, 0, 0], 400, 1.0, dtype)
+    grown = product_state([1, 1, 0], 400, 2.0**-120, dtype)
+    weights = [1.0, 2.0**-120]
+    found = compress(add(small, grown, weights=weights), 1e-3, method=method)
+    assert set(found.ranks.values()) == {1}
+    assert found.error < 1e-3
+    assert math.isclose(norm(found.network), 1.0, rel_tol=1e-3)
+    assert math.isclose(inner(found.network, small).real, 1.0, rel_tol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["direct", "sketch"])
+@pytest.mark.parametrize("zero", ["node", "weight"])
+def test_summands_that_are_zero_set_no_scale(method: str, zero: str) -> None:
+    rng = np.random.default_rng(0)
+    x = decaying(train(10), 3, 2, flat, rng, "float32")
+    small = x.topology, {name: array * 2.0**-15 for name, array in x.arrays.items()}
+    other = Network.from_topology(
+        x.topology, {n: a * (zero != "node") for n, a in x.arrays.items()}
+    )
+    weights = [1e-8, 1.0 if zero == "node" else 0.0]
+    found = compress(
+        add(Network.from_topology(*small), other, weights=weights), 1e-3, method=method
+    )
+    assert found.error < 1e-3
+    # A network of norm 2**-177 is beyond the range of a number of its own precision.
+    large = {name: array * 2.0**15 for name, array in found.network.arrays.items()}
+    back = Network.from_topology(x.topology, large)
+    assert distance(1e8 * back, x) < 1e-3 * norm(x)
+
+
+@pytest.mark.parametrize("method", ["direct", "sketch"])
+def test_sums_of_zero_and_of_huge_nodes_that_are_zero(method: str) -> None:
+    x = product_state([0, 0, 0], 5, 1.0, "float64")
+    y = product_state([2.0**50, 0, 0], 5, 0.0, "float64")
+    found = compress(add(x, y, weights=[1.0, 0.0]), 1e-3, method=method)
+    assert norm(found.network) == 0
 
 
 # NumPy

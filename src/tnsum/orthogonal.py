@@ -191,7 +191,7 @@ def cores(
     groups = [group for one in sums for group in one]
     reduction = _reduction_of(topology, groups)
     whole = reduction.whole
-    stacks, scales = zip(*(_balanced(xp, stack) for stack, _ in groups), strict=True)
+    stacks, scales = zip(*(balanced_stack(xp, stack) for stack, _ in groups), strict=True)
     operands, own = [operands_of(stack) for stack in stacks], list(scales)
     exponents: list[Array] = [0.0] * len(topology.nodes)
     for number, part in enumerate(reduction.collapses):
@@ -228,12 +228,12 @@ def balanced(xp: Namespace, groups: Sequence[Group]) -> tuple[list[Group], Array
     The scale of each summand goes into its weight, so that summands whose nodes are large in one place
     and small in another do not push each other out of range on the way.
     """
-    stacks, own = zip(*(_balanced(xp, stack) for stack, _ in groups), strict=True)
+    stacks, own = zip(*(balanced_stack(xp, stack) for stack, _ in groups), strict=True)
     weights, top = weights_in_scale(xp, [weight for _, weight in groups], own)
     return list(zip(stacks, weights, strict=True)), top
 
 
-def _balanced(xp: Namespace, stack: NetworkStack) -> tuple[NetworkStack, Array]:
+def balanced_stack(xp: Namespace, stack: NetworkStack) -> tuple[NetworkStack, Array]:
     """A stack with nodes near one, and the power of two that is taken out of each network."""
     arrays: dict[str, Array] = {}
     exponents: Array = 0.0

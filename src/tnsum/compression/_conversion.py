@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from tnsum import _arrays
-from tnsum._scale import are_alike, reach, rescaled_together
+from tnsum._scale import are_alike, reach, rescaled_together, unscaled
 from tnsum._typing import Array, DType, Namespace
 from tnsum.compression._branches import Branch, Group, group_of, node_array
+from tnsum.compression._norms import OF_ZERO, branches_near_one
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
-from tnsum.orthogonal import balanced
+from tnsum.orthogonal import balanced, balanced_stack, weights_in_scale
 from tnsum.summation import NetworkSum
 from tnsum.topology import Topology
 
@@ -21,21 +24,43 @@ def groups_of(
 ) -> tuple[list[Group], float]:
     """The summands in groups of equal ranks, and the power of two that was taken out of all."""
     pairs = s._grouped(s.dtype)
+    if topology is not s.topology:
+        pairs = [(joined_stack(xp, stack, topology), weights) for stack, weights in pairs]
+    check_finite(xp, [weights for _, weights in pairs])
     exponent: Array = 0.0
-    nodes = s.topology.nodes
-    held = [[stack.arrays[name] for name in nodes] for stack, _ in pairs]
+    held = [[stack.arrays[name] for name in topology.nodes] for stack, _ in pairs]
     n_factors = max(1, *(len(branch.children) for branch in tree))
     if not are_alike(held, reach(s.dtype), n_factors):
-        check_finite(xp, [array for stack, _ in pairs for array in stack.arrays.values()])
-        pairs, exponent = balanced(xp, pairs)
-    check_finite(xp, [weights for _, weights in pairs])
+        check_finite(xp, [array for arrays in held for array in arrays])
+        pairs, exponent = _in_balance(xp, tree, pairs)
     all_weights, taken = rescaled_together(xp, [weights for _, weights in pairs])
     found = []
     for (stack, _), weights in zip(pairs, all_weights, strict=True):
-        if topology is not s.topology:
-            stack = joined_stack(xp, stack, topology)
         found.append(group_of(xp, tree, stack, weights))
     return found, float(exponent) + taken
+
+
+def _in_balance(
+    xp: Namespace, tree: Sequence[Branch], pairs: Sequence[tuple[NetworkStack, Array]]
+) -> tuple[list[tuple[NetworkStack, Array]], Array]:
+    """The groups with nodes near one, as in `balanced`; where values are at hand (NumPy), with branches
+    near one as well, and without summands that are zero to set the scale.
+    """
+    if not _arrays.is_on_host(pairs[0][1]):
+        return balanced(xp, pairs)
+    stacks, all_weights, exponents = [], [], []
+    for stack, weights in pairs:
+        stack, taken = balanced_stack(xp, stack)
+        stack, more = branches_near_one(xp, tree, stack)
+        size = np.abs(weights)
+        own = np.floor(np.log2(np.where(size > 0, size, 1.0)))
+        stacks.append(stack)
+        all_weights.append(unscaled(xp, weights, -own))
+        exponents.append(np.where(size > 0, own + taken + more, OF_ZERO))
+    if max(float(np.max(each)) for each in exponents) <= OF_ZERO / 2:
+        return list(zip(stacks, all_weights, strict=True)), 0.0
+    scaled_weights, top = weights_in_scale(xp, all_weights, exponents)
+    return list(zip(stacks, scaled_weights, strict=True)), top
 
 
 def check_finite(xp: Namespace, arrays: Sequence[Array]) -> None:

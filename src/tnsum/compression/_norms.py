@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from tnsum._arrays import conj, on_host
-from tnsum._scale import rescaled_each
+from tnsum._matrices import adjoint, in_double
+from tnsum._scale import rescaled_each, unscaled
 from tnsum._typing import Array, Namespace
-from tnsum.compression._branches import Branch, Group
+from tnsum.compression._branches import Branch, Group, group_of
 from tnsum.compression._products import absorbed
+from tnsum.network import NetworkStack
 
 
 def log2_of_norms(
@@ -66,3 +68,38 @@ def _log2_norms(xp: Namespace, tree: Sequence[Branch], group: Group) -> Array:
 
 # The powers of two that all Gram matrices below a node may have together.
 _NEAR = 30.0
+
+
+def branches_near_one(
+    xp: Namespace, tree: Sequence[Branch], stack: NetworkStack
+) -> tuple[NetworkStack, Array]:
+    """A stack of NumPy's, nodes near one, with every branch of each network near one too, and the log2
+    that is taken out of each network: OF_ZERO of those that are zero.
+
+    Else a network whose branches are large, and that is small only in the end, sets the scale on the
+    way, and pushes others out of range.
+    """
+    n = len(stack)
+    group = group_of(xp, tree, stack, np.ones(n))
+    arrays: dict[str, Array] = {}
+    grams: list[Array] = []
+    exponents = np.zeros(n)
+    largest = exponents
+    for branch, each in zip(tree, group, strict=True):
+        array = in_double(xp, each)
+        other = absorbed(xp, array, [grams[c] for c in branch.children], 0)
+        bra = adjoint(xp, np.reshape(array, (n, -1, array.shape[-1])))
+        gram = bra @ np.reshape(other, (n, -1, array.shape[-1]))
+        largest = np.max(np.abs(gram), axis=(1, 2))
+        taken = np.floor(np.log2(np.where(largest > 0, largest, 1.0)) / 2)
+        held = stack.arrays[branch.name]
+        arrays[branch.name] = unscaled(xp, held, np.reshape(-taken, (-1, *(1,) * (held.ndim - 1))))
+        grams.append(xp.matrix_transpose(gram * 4.0 ** -taken[:, None, None]))
+        exponents = exponents + taken
+    nodes = {name: arrays[name] for name in stack.arrays}
+    scaled = NetworkStack._unchecked(stack.topology, nodes)
+    return scaled, np.where(largest > 0, exponents, OF_ZERO)
+
+
+# The exponent of zero: below any other, so that it sets no scale.
+OF_ZERO = -(2.0**24)
