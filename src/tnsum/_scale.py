@@ -17,6 +17,9 @@ from tnsum._typing import Array, DType, Namespace
 Scaled: TypeAlias = tuple[Array, Array]
 """An array, and the exponent of the power of two that it is to be multiplied by."""
 
+# The exponent of zero: below any other, so that it sets no scale.
+OF_ZERO = -(2.0**24)
+
 
 def reach(dtype: DType) -> float:
     """The log2 that all factors of a product may have together, such that its square is in range too."""

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tnsum import _arrays
-from tnsum._scale import are_alike, reach, rescaled_together, unscaled
+from tnsum._scale import OF_ZERO, are_alike, reach, rescaled_together, unscaled
 from tnsum._typing import Array, DType, Namespace
 from tnsum.compression._branches import Branch, Group, group_of, node_array
-from tnsum.compression._norms import OF_ZERO, branches_near_one
+from tnsum.compression._norms import branches_near_one
 from tnsum.errors import NetworkError
 from tnsum.network import Network, NetworkStack
 from tnsum.orthogonal import balanced, balanced_stack, weights_in_scale

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tnsum._arrays import conj, on_host
+from tnsum._arrays import on_host
 from tnsum._matrices import adjoint, in_double
-from tnsum._scale import rescaled_each, unscaled
+from tnsum._scale import OF_ZERO, rescaled_each, unscaled
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch, Group, group_of
 from tnsum.compression._products import absorbed
@@ -54,16 +54,21 @@ def _log2_norms(xp: Namespace, tree: Sequence[Branch], group: Group) -> Array:
     grams: list[Array] = []
     exponents: Array = 0.0
     for branch, array in zip(tree, group, strict=True):
-        m, up = array.shape[0], array.shape[-1]
-        other = absorbed(xp, array, [grams[c] for c in branch.children], 0)
-        bra = xp.matrix_transpose(xp.reshape(conj(xp, array), (m, -1, up)))
         least = _NEAR / max(1, len(tree[branch.parent].children))
-        gram, taken = rescaled_each(xp, xp.matmul(bra, xp.reshape(other, (m, -1, up))), 0, least)
+        gram = _gram(xp, array, [grams[c] for c in branch.children])
+        gram, taken = rescaled_each(xp, gram, 0, least)
         grams.append(xp.matrix_transpose(gram))
         exponents = exponents + taken
     squares = np.abs(np.asarray(on_host(grams[-1]))[:, 0, 0]).astype(float)
     with np.errstate(divide="ignore"):
         return (np.log2(squares) + np.asarray(on_host(exponents))) / 2
+
+
+def _gram(xp: Namespace, array: Array, below: Sequence[Array]) -> Array:
+    """The Gram matrices of a branch, (m, rank, rank), from those of its children, transposed."""
+    m, up = array.shape[0], array.shape[-1]
+    other = xp.reshape(absorbed(xp, array, below, 0), (m, -1, up))
+    return xp.matmul(adjoint(xp, xp.reshape(array, (m, -1, up))), other)
 
 
 # The powers of two that all Gram matrices below a node may have together.
@@ -86,10 +91,7 @@ def branches_near_one(
     exponents = np.zeros(n)
     largest = exponents
     for branch, each in zip(tree, group, strict=True):
-        array = in_double(xp, each)
-        other = absorbed(xp, array, [grams[c] for c in branch.children], 0)
-        bra = adjoint(xp, np.reshape(array, (n, -1, array.shape[-1])))
-        gram = bra @ np.reshape(other, (n, -1, array.shape[-1]))
+        gram = _gram(xp, in_double(xp, each), [grams[c] for c in branch.children])
         largest = np.max(np.abs(gram), axis=(1, 2))
         taken = np.floor(np.log2(np.where(largest > 0, largest, 1.0)) / 2)
         held = stack.arrays[branch.name]
@@ -99,7 +101,3 @@ def branches_near_one(
     nodes = {name: arrays[name] for name in stack.arrays}
     scaled = NetworkStack._unchecked(stack.topology, nodes)
     return scaled, np.where(largest > 0, exponents, OF_ZERO)
-
-
-# The exponent of zero: below any other, so that it sets no scale.
-OF_ZERO = -(2.0**24)

@@ -24,7 +24,7 @@ from typing import TypeAlias
 import numpy as np
 
 from tnsum._arrays import constant, device_of, dtype_name, is_on_host, namespace
-from tnsum._scale import is_in_range, unscaled
+from tnsum._scale import OF_ZERO, is_in_range, unscaled
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch, Group, group_of
 from tnsum.compression._fixed_tests import FixedTests, fixed_block
@@ -179,8 +179,6 @@ def _seen_above(
 _NEAR = {"float32": 8.0, "complex64": 8.0, "float64": 40.0, "complex128": 40.0}
 # Exponents are rounded to multiples of this, so that sums hardly ever need another.
 _STEP = 16
-# The exponent of zero: below any other, so that it sets no scale.
-_OF_ZERO = -(2.0**24)
 
 
 def _rescaled(xp: Namespace, array: Array) -> tuple[Array, Array]:
@@ -194,7 +192,7 @@ def _rescaled(xp: Namespace, array: Array) -> tuple[Array, Array]:
     exponents = xp.floor(xp.log2(xp.where(is_zero, xp.ones_like(largest), largest)))
     shape = (-1, *(1,) * (array.ndim - 1))
     array = unscaled(xp, array, xp.reshape(-exponents, shape))
-    return array, xp.where(is_zero, xp.full_like(largest, _OF_ZERO), exponents)
+    return array, xp.where(is_zero, xp.full_like(largest, OF_ZERO), exponents)
 
 
 def _in_scale(xp: Namespace, array: Array, exponents: Array) -> Scaled:
