@@ -391,3 +391,14 @@ def test_a_long_sum_of_large_rank_is_not_sketched_to_the_end() -> None:
     assert tnsum.compression.sketched_length(s) is None
     wanted = 2.0 ** log2_norm(nodes, s.physical_modes, [x.arrays for x in terms], [1] * 60)
     assert abs(norm(s) - wanted) < 1e-12 * wanted
+
+
+@pytest.mark.parametrize("order", [5, 600])
+def test_pairs_tell_whether_digits_cancel_whatever_the_scale(order: int) -> None:
+    rng = np.random.default_rng(0)
+    cores = [rng.standard_normal((2, 3, 2)) for _ in range(order)]
+    x = tnsum.tensor_train([cores[0][0], *cores[1:-1], cores[-1][..., 0]])
+    for second, is_known in ((1.0, True), (-(1 - 1e-7), False)):
+        s = tnsum.add(x, x, weights=[1.0, second])
+        found = measures._length_by_pairs(s.namespace, s.topology, s._grouped(s.dtype))
+        assert (found is not None) == is_known
