@@ -69,10 +69,24 @@ def test_products_with_tests_are_mixed_in_any_order(n: int, up: int) -> None:
     tests = rng.standard_normal((2, n * 8, 8))
     found = _test_tensors._times_and_mixed(NUMPY, array, above, tests)
     blocks = above.reshape(6, up, 2, 8)
-    right = np.einsum("mrnu,mukb,knbc->mrkc", array, blocks, tests.reshape(2, n, 8, 8))
+    right = np.einsum("mrnu,mukb,knbc->mrck", array, blocks, tests.reshape(2, n, 8, 8))
     assert np.allclose(found, right.reshape(6, 3, 16), rtol=1e-12)
     product = np.einsum("mrnu,muw->mrnw", array, above)
     assert np.allclose(_test_tensors._mixed(NUMPY, product, tests), found, rtol=1e-12)
+
+
+def test_all_columns_drawn_at_once_see_product_states_alike() -> None:
+    order, size = 48, 6
+    nodes = np.random.default_rng(0).standard_normal((order, 300, 1, size, 1))
+    nodes /= np.linalg.norm(nodes, axis=3, keepdims=True)
+    tree = branches_of(tensor_train([np.ones((1, size, 1))] * order).topology)
+    group = [nodes[0][:, 0], *nodes[1:]]
+    outside = _test_tensors.TestTensors(NUMPY, tree, [group], 0).outside(48)
+    first = next(columns[0] for columns in outside if columns)
+    # Of some columns as of all: the logarithms of squares have a variance of 2 L / width, not 2 L / 8.
+    for some in (first, first[:, :, :16]):
+        logs = np.log(np.sum(some**2, axis=(1, 2)))
+        assert np.std(logs) < 1.4 * math.sqrt(2 * order / 48)
 
 
 # noise
@@ -114,8 +128,8 @@ def test_later_test_tensors_have_the_scale_of_the_first_ones() -> None:
     tree, group = group_with(binary_tree(6), 40, "float64", [1, 1])
     for log2 in (-30, 0, 30):
         held = [array * 2.0**log2 for array in group]
-        tests = _test_tensors.TestTensors(NUMPY, tree, [held], 0, _test_tensors.block_of(tree))
-        sketch = _Sketch(NUMPY, tests, 16, 1e-6, math.inf, 2e-16)
+        tests = _test_tensors.TestTensors(NUMPY, tree, [held], 0)
+        sketch = _Sketch(NUMPY, tests, 16, 8, 1e-6, math.inf, 2e-16)
         for some, more in zip(sketch._outside, tests.outside(640), strict=True):
             for a, b in zip(some, more, strict=True):
                 sizes = [np.linalg.norm(each) / math.sqrt(each.shape[-1]) for each in (a, b)]

@@ -183,7 +183,7 @@ def test_the_file_is_as_the_format_says(tmp_path: Path) -> None:
         "max_rank": 4,
         "dtype": "complex64",
         "seed": 4,
-        "rule": 1,
+        "rule": 2,
         "summands": 3,
     }
     del header["__metadata__"]
@@ -232,13 +232,14 @@ def with_shape(name: str, shape: list[int]) -> bytes:
 SHAPE = (
     "shape must be one positive integer for each of the physical modes ('i0', 'i1', 'i2'); {} came."
 )
-RULE = "its test tensors must follow rule 1; {} came. Install a newer tnsum."
+RULE = "its test tensors must follow rule 2; {} came. Take the tnsum that wrote it."
 RING = [{"name": "A", "modes": ["r", "s"]}, {"name": "B", "modes": ["r", "s"]}]
 REFUSED: dict[str, tuple[bytes, str]] = {
     "no rule": (described(rule=None), RULE.format(None)),
-    "newer rule": (described(rule=2), RULE.format(2)),
+    "older rule": (described(rule=1), RULE.format(1)),
+    "newer rule": (described(rule=3), RULE.format(3)),
     "rule true": (described(rule=True), RULE.format(True)),
-    "rule 1.0": (described(rule=1.0), RULE.format(1.0)),
+    "rule 2.0": (described(rule=2.0), RULE.format(2.0)),
     "dtype": (described(dtype="int64"),
               "its dtype must be of ('float32', 'float64', 'complex64', 'complex128'); 'int64' came"),
     "dtype a list": (described(dtype=["float64"]),

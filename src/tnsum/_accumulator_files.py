@@ -22,7 +22,7 @@ from tnsum.errors import NetworkError
 from tnsum.topology import listed, short
 
 # The rule by which the seed says what the test tensors are (docs/format.md).
-_RULE = 1
+_RULE = 2
 # What `scales` holds for each node.
 _PSI, _OMEGA, _ALONE = range(3)
 
@@ -74,7 +74,8 @@ def unpacked_accumulator(
     rule, dtype, n_summands = (document.get(key) for key in ("rule", "dtype", "summands"))
     if type(rule) is not int or rule != _RULE:
         raise NetworkError(
-            f"its test tensors must follow rule {_RULE}; {short_repr(rule)} came. Install a newer tnsum."
+            f"its test tensors must follow rule {_RULE}; {short_repr(rule)} came. Take the tnsum that "
+            f"wrote it."
         )
     if not isinstance(dtype, str) or dtype not in REAL:
         raise NetworkError(f"its dtype must be of {listed(tuple(REAL))}; {short_repr(dtype)} came")

@@ -134,6 +134,14 @@ def _outwards(
     return order, above
 
 
+def longest_way(tree: Sequence[Branch]) -> int:
+    """The nodes along the longest way through a tree that passes its root."""
+    depths: list[int] = []
+    for branch in tree:
+        depths.append(1 + max((depths[c] for c in branch.children), default=0))
+    return 1 + sum(sorted(depths[c] for c in tree[-1].children)[-2:])
+
+
 def group_of(xp: Namespace, tree: Sequence[Branch], stack: NetworkStack, weights: Array) -> Group:
     """The arrays of a stack in the shape above, the weights in the root."""
     found = []

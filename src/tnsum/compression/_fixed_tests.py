@@ -2,14 +2,14 @@
 
 Sums that were accumulated apart can be added only if they were looked at through the same test
 tensors, and a file may be read by another version of NumPy than wrote it. So the numbers are made of
-PCG64's stream of integers, which NumPy promises not to change, by exact arithmetic: they are uniform
-and of variance one. Each node has a stream of its own, so no number depends on an order of drawing.
+PCG64's stream of integers, which NumPy promises not to change, by exact arithmetic: signs, and uniform
+numbers. Each node has a stream of its own, so no number depends on an order of drawing.
 
 There are two families. Below every contraction mode lie *narrow* test tensors, of a width somewhat
 larger than the ranks wanted. They are nested: those of branch v are a matrix D_v with a row for each
 combination of test tensors of v's children and physical indices of v; where there are no more rows
-than the width, D_v is the identity, and nothing is lost. Above every mode lie *wide* ones, in blocks
-(see `_test_tensors`), of which the last are kept apart: nothing but the error is found from them.
+than the width, D_v is the identity, and nothing is lost. Above every mode lie *wide* ones, mixed (see
+`_test_tensors`), of which the last are kept apart: nothing but the error is found from them.
 """
 
 from __future__ import annotations
@@ -17,18 +17,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tnsum._arrays import device_of
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch
-from tnsum.compression._test_tensors import (
-    below_siblings,
-    block_of,
-    scale_of_tests,
-    shape_of_tests,
-)
+from tnsum.compression._test_tensors import below_siblings, in_blocks, tests_from
 
 # Columns of the wide family that are kept apart, to find the error.
 APART = 32
@@ -72,14 +68,8 @@ def widths_for(tree: Sequence[Branch], sizes: Sequence[int], max_rank: int) -> W
         rows.append(sizes[v] * math.prod(narrow[c] for c in branch.children))
         narrow.append(min(rows[v], most[v]))
     # Two and a half times as many, in whole blocks.
-    block = fixed_block(tree)
-    wide = block * -(-5 * max(most) // (2 * block)) + APART
+    wide = in_blocks(5 * max(most) / 2) + APART
     return Widths(tuple(narrow[:-1]), tuple(rows), wide)
-
-
-def fixed_block(tree: Sequence[Branch]) -> int:
-    """The width of a block: those kept apart are whole blocks."""
-    return min(block_of(tree), APART)
 
 
 def _largest_ranks(tree: Sequence[Branch], sizes: Sequence[int], max_rank: int) -> list[int]:
@@ -104,7 +94,7 @@ class FixedTests:
     below : list of array or None
         D_v, of shape (rows, narrow width), for each branch but the root; None is the identity.
     above : list of array or None
-        For each node, in the shape of `shape_of_tests`; None where nothing looks.
+        For each node, as `tests_from` makes them; None where nothing looks.
     """
 
     below: list[Array | None]
@@ -120,7 +110,7 @@ def fixed_tests(
     like: Array,
 ) -> FixedTests:
     """The test tensors of a seed, in the library, dtype and on the device of an array."""
-    is_seen, block = below_siblings(tree), fixed_block(tree)
+    is_seen = below_siblings(tree)
     below: list[Array | None] = []
     above: list[Array | None] = []
     for v, width in enumerate(widths.narrow):
@@ -128,10 +118,12 @@ def fixed_tests(
         is_all = widths.rows[v] == width
         below.append(None if is_all else _drawn(xp, (seed, 0, v), shape, width**-0.5, like))
     for v, branch in enumerate(tree):
-        shape = shape_of_tests(tree, v, sizes[v], widths.wide, block)
         is_used = branch.children or is_seen[v]
-        scale = scale_of_tests(shape)
-        above.append(_drawn(xp, (seed, 1, v), shape, scale, like) if is_used else None)
+        if not is_used:
+            above.append(None)
+            continue
+        tests = tests_from(_stream((seed, 1, v)), tree, v, sizes[v], widths.wide)
+        above.append(_like(xp, tests, like))
     return FixedTests(below, above)
 
 
@@ -139,8 +131,14 @@ def _drawn(
     xp: Namespace, seed: tuple[int, ...], shape: tuple[int, ...], scale: float, like: Array
 ) -> Array:
     """Uniform numbers of mean zero, none of them zero, as large as `scale` in the mean of squares."""
-    stream = np.random.PCG64(np.random.SeedSequence(seed))
-    integers = stream.random_raw(math.prod(shape)) >> np.uint64(11)
+    integers = _stream(seed).random_raw(math.prod(shape)) >> np.uint64(11)
     numbers = (integers.astype(np.float64) + 0.5) * 2.0**-53 - 0.5
-    numbers = np.reshape(numbers * (math.sqrt(12) * scale), shape)
+    return _like(xp, np.reshape(numbers * (math.sqrt(12) * scale), shape), like)
+
+
+def _stream(seed: tuple[int, ...]) -> np.random.PCG64:
+    return np.random.PCG64(np.random.SeedSequence(seed))
+
+
+def _like(xp: Namespace, numbers: np.ndarray[Any, Any], like: Array) -> Array:
     return xp.asarray(numbers, dtype=like.dtype, device=device_of(like))

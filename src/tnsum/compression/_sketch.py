@@ -10,6 +10,7 @@ at this node and all later ones. Directions that neither the sketch nor the test
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,12 +30,14 @@ from tnsum.compression._bases import (
     n_siblings,
     unit_vectors,
 )
-from tnsum.compression._branches import Branch, Group
+from tnsum.compression._branches import Branch, Group, longest_way
 from tnsum.compression._products import Factor, total_of
-from tnsum.compression._test_tensors import TestTensors, block_of
+from tnsum.compression._test_tensors import TestTensors, in_blocks
 
-# Test columns that no basis sees; in long trees, through which they vary more, two blocks of them.
-_TESTS, _WIDE_BLOCK = 16, 32
+# Test columns that no basis sees, and the fewest columns that are drawn at once, by the nodes along the
+# longest way through a tree, up to a number of them.
+_COLUMNS = {16: (16, 8), 64: (16, 32), 256: (32, 64), sys.maxsize: (32, 96)}
+_SHORT = 64
 _FIRST_WIDTH = 24
 # The part of what may be lost, or of noise, that directions left out may take. Noise does not blur what
 # is found in double precision of sums of single precision: less of it is left out.
@@ -42,7 +45,7 @@ _SPARE, _SPARE_OF_SINGLE = 0.3, 0.05
 # How much wider than the rank a sketch must be to resolve all of its directions.
 _SPARE_COLUMNS = 8
 # What is lost of the sum to rounding, in units of machine precision.
-_NOISE = 16.0
+_NOISE = 10.0
 
 
 def sketched_bases(
@@ -61,15 +64,11 @@ def sketched_bases(
     With `cap`, no sketch is wider than ranks of that size need; without `enough`, it is at once. None if
     a sketch wider than `give_up` is needed.
     """
-    block = block_of(tree)
-    is_long = block >= _WIDE_BLOCK
-    most = math.inf if cap is None else (4 if is_long else 2) * cap + 2 * _SPARE_COLUMNS
-    # Where the dtype is the limit, noise must not be taken for loss because tests see little of the sum.
-    is_fine = _NOISE * precision > enough > 0
-    block = _WIDE_BLOCK if is_fine and block == _WIDE_BLOCK // 2 else block
-    n_tests = 2 * block if is_long else max(_TESTS, block)
-    all_tests = TestTensors(xp, tree, groups, seed, block)
-    sketch = _Sketch(xp, all_tests, n_tests, enough, most, precision)
+    longest = longest_way(tree)
+    most = math.inf if cap is None else (2 if longest <= _SHORT else 4) * cap + 2 * _SPARE_COLUMNS
+    n_tests, at_once = next(pair for limit, pair in _COLUMNS.items() if longest <= limit)
+    tests = TestTensors(xp, tree, groups, seed)
+    sketch = _Sketch(xp, tests, n_tests, at_once, enough, most, precision)
     step()
     bases: list[Basis] = []
     reduced: list[list[Array]] = []
@@ -109,17 +108,19 @@ class _Sketch:
         xp: Namespace,
         tests: TestTensors,
         n_tests: int,
+        at_once: int,
         enough: float,
         most: float,
         precision: float,
     ) -> None:
-        self._xp, self._tests, self._n_tests, self._most = xp, tests, n_tests, most
+        self._xp, self._tests, self._n_tests, self._at_once = xp, tests, n_tests, at_once
+        self._most = most
         self._wanted, self._precision = enough, precision
         self.cancellation: float | None = None
         # Where the dtype is the limit, spare columns are needed in any case.
         first = _FIRST_WIDTH + (_SPARE_COLUMNS if _NOISE * precision > enough > 0 else 0)
-        width = most if enough == 0 and most < math.inf else min(most, first)
-        self.width = self._rounded_up(width)
+        is_known = enough == 0 and most < math.inf
+        self.width = in_blocks(most if is_known else min(most, max(first, at_once)))
         self._outside = tests.outside(n_tests + self.width)
         self._noise = self._enough = self._spare = self._fall = 0.0
 
@@ -142,7 +143,7 @@ class _Sketch:
                 return basis, loss
             losses[width] = loss
             lacking = self._lacking(losses) if loss > self._enough else _SPARE_COLUMNS
-            further = self._tests.outside(self._rounded_up(lacking), v)
+            further = self._tests.outside(in_blocks(max(lacking, self._at_once)), v)
             self.width += further[v][0].shape[-1]
             for u in range(v, len(further) - 1):
                 pairs = zip(self._outside[u], further[u], strict=True)
@@ -175,10 +176,6 @@ class _Sketch:
         if self._fall == 0 or self._enough == 0:
             return width / 2
         return min(width / 2, math.log(loss / self._enough) / self._fall)
-
-    def _rounded_up(self, width: float) -> int:
-        """The next multiple of a block."""
-        return self._tests.block * max(1, math.ceil(width / self._tests.block))
 
     def _seen(self, factors: Sequence[Factor], outside: Sequence[Array]) -> Array:
         """Y_v: the columns of all summands through the test tensors, added."""

@@ -4,11 +4,13 @@ A sketch looks at every branch from outside: O_v[m], of shape (rank up, width), 
 lies outside branch v, contracted with `width` random test tensors, the same for every m. Then T_v O_v,
 summed over m, is what the *sum* looks like there: terms that cancel in the sum cancel in its sketch.
 
-A test tensor is a network of the same tree. It comes in blocks of b, whose columns are mixed by a
-random matrix of shape (n b, b) at every node: b = 1 would be products of vectors, whose tails grow
-exponentially with the order; wide blocks are nearly Gaussian. What two product states look like through
-one block differs, after L nodes, by a factor whose logarithm has a variance of about L / b: so longer
-trees get wider blocks.
+A test tensor is a network of the same tree. It comes in blocks of b = 8, whose columns are mixed at
+every node, for each of its n physical indices by a random orthogonal matrix: then columns that are not
+correlated stay so, and some of them can test what was found from others. From node to node the blocks
+are shuffled like cards, so that all columns drawn at once are mixed. Products of vectors, which are
+not, have tails that grow exponentially with the order; many columns are nearly Gaussian. What two
+product states look like through all of them differs, after L nodes, by a factor whose logarithm has a
+variance of about 2 L / width: so longer trees are looked at through more of them at once.
 """
 
 from __future__ import annotations
@@ -26,30 +28,23 @@ from tnsum.compression._bases import are_kept, n_siblings
 from tnsum.compression._branches import Branch, Group, moved
 from tnsum.compression._products import pieces_of
 
+# The columns of a block: mixing more of them at once costs more, and is no better.
+BLOCK = 8
 
-def block_of(tree: Sequence[Branch]) -> int:
-    """The width of a block, from the nodes along the longest way through the tree."""
-    depths: list[int] = []
-    for branch in tree:
-        depths.append(1 + max((depths[c] for c in branch.children), default=0))
-    longest = 1 + sum(sorted(depths[c] for c in tree[-1].children)[-2:])
-    return next((b for b in (8, 16, 32) if longest <= b * b // 4), 64)
+
+def in_blocks(width: float) -> int:
+    """The next multiple of a block."""
+    return BLOCK * math.ceil(width / BLOCK)
 
 
 class TestTensors:
-    """The test tensors of a sum, in blocks of that width, drawn from one seed as they are asked for."""
+    """The test tensors of a sum, drawn from one seed as they are asked for."""
 
     def __init__(
-        self,
-        xp: Namespace,
-        tree: Sequence[Branch],
-        groups: Sequence[Group],
-        seed: Any,
-        block: int,
+        self, xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], seed: Any
     ) -> None:
         self._xp, self._tree, self._groups = xp, tree, groups
-        self.block = block
-        self._generator = np.random.default_rng(seed)
+        self._stream = np.random.PCG64(seed)
         self._has_siblings = below_siblings(tree)
         self._inside_taken: dict[int, float] = {}
         self._outside_taken: dict[int, float] = {}
@@ -58,7 +53,7 @@ class TestTensors:
     def outside(self, width: int, start: int = 0) -> list[list[Array]]:
         """O_v for each branch from number `start` on and each group, of shape (m, rank up, width).
 
-        Branches that are kept as they are have none.
+        Branches that are kept as they are have none. The width is a multiple of that of a block.
         """
         xp, tree, groups = self._xp, self._tree, self._groups
         tests = [self._drawn(v, width) for v in range(len(tree))]
@@ -108,10 +103,8 @@ class TestTensors:
 
     def _drawn(self, v: int, width: int) -> Array:
         array = self._groups[0][v]
-        shape = shape_of_tests(self._tree, v, array.shape[-2], width, self.block)
-        # Uniform numbers of variance one: a third of the work of normal ones, and as good.
-        numbers = (self._generator.random(shape) - 0.5) * (math.sqrt(12) * scale_of_tests(shape))
-        return self._xp.asarray(numbers, dtype=array.dtype, device=device_of(array))
+        tests = tests_from(self._stream, self._tree, v, array.shape[-2], width)
+        return self._xp.asarray(tests, dtype=array.dtype, device=device_of(array))
 
 
 def below_siblings(tree: Sequence[Branch]) -> list[bool]:
@@ -124,17 +117,34 @@ def below_siblings(tree: Sequence[Branch]) -> list[bool]:
     return found
 
 
-def shape_of_tests(
-    tree: Sequence[Branch], v: int, n: int, width: int, block: int
-) -> tuple[int, ...]:
-    """Vectors of shape (n, width) at the leaves and the root, elsewhere (blocks, n b, b)."""
-    is_inner = tree[v].children and v < len(tree) - 1
-    return (width // block, n * block, block) if is_inner else (n, width)
+def tests_from(
+    stream: np.random.PCG64, tree: Sequence[Branch], v: int, n: int, width: int
+) -> np.ndarray[Any, Any]:
+    """What a node has of test tensors, from a stream of random integers.
+
+    Vectors of signs, of shape (n, width), at the leaves and the root; elsewhere matrices, of shape
+    (blocks, n b, b): for each of the n a Hadamard matrix, its rows and columns with random signs.
+    """
+    n_octets = n * (width // BLOCK)
+    if not tree[v].children or v == len(tree) - 1:
+        return np.reshape(_SIGNS[_octets(stream, n_octets)], (n, width))
+    of_rows, of_columns = np.reshape(_octets(stream, 2 * n_octets), (2, n_octets))
+    signs = _WITH_ROWS[of_rows] * _OF_COLUMNS[of_columns]
+    return np.reshape(signs * BLOCK**-0.5, (-1, n * BLOCK, BLOCK))
 
 
-def scale_of_tests(shape: Sequence[int]) -> float:
-    """What numbers of variance one are multiplied by, so that mixing does not make columns larger."""
-    return 1.0 if len(shape) == 2 else float(shape[-1]) ** -0.5
+def _octets(stream: np.random.PCG64, n: int) -> np.ndarray[Any, Any]:
+    """Random octets: those of the integers, the lowest one of each first."""
+    return stream.random_raw(-(-n // 8)).astype("<u8").view(np.uint8)[:n]
+
+
+# The signs that the bits of an octet stand for, the highest one first: minus where it is set.
+_SIGNS = 1 - 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int8)
+_PAIR = np.array([[1, 1], [1, -1]], dtype=np.int8)
+_HADAMARD = np.kron(np.kron(_PAIR, _PAIR), _PAIR)
+# For each octet, the signs of a Hadamard matrix with such rows, and those of such columns.
+_WITH_ROWS = np.reshape(_SIGNS[:, :, None] * _HADAMARD, (256, -1))
+_OF_COLUMNS = np.reshape(_SIGNS[:, None, :] * np.ones_like(_HADAMARD), (256, -1))
 
 
 def inside_of(xp: Namespace, array: Array, below: Sequence[Array], tests: Array) -> Array:
@@ -228,7 +238,8 @@ def _swapped(xp: Namespace, array: Array) -> Array:
 
 
 def _times_and_mixed(xp: Namespace, array: Array, above: Array, tests: Array) -> Array:
-    """(m, rank, n, rank up) times (m, rank up, width), with n and the columns of each block mixed.
+    """(m, rank, n, rank up) times (m, rank up, width), with n and the columns of each block mixed, and
+    the blocks shuffled.
 
     The tests meet what is above first: then the longest sums are in the products of single summands,
     which are small, and nothing large is moved.
@@ -240,14 +251,16 @@ def _times_and_mixed(xp: Namespace, array: Array, above: Array, tests: Array) ->
     seen = xp.matmul(above, xp.reshape(spread, (blocks, block, n * block)))
     turned = xp.reshape(xp.permute_dims(array, (0, 1, 3, 2)), (1, m, rank, up * n))
     product = xp.matmul(turned, xp.reshape(seen, (blocks, m, up * n, block)))
-    return xp.reshape(xp.permute_dims(product, (1, 2, 0, 3)), (m, rank, -1))
+    return xp.reshape(xp.permute_dims(product, (1, 2, 3, 0)), (m, rank, -1))
 
 
 def _mixed(xp: Namespace, array: Array, tests: Array) -> Array:
-    """(m, rank, n, width) with n and the columns of each block mixed: (m, rank, width)."""
+    """(m, rank, n, width) with n and the columns of each block mixed, and the blocks shuffled:
+    (m, rank, width).
+    """
     m, rank, n, width = array.shape
     blocks, rows, block = tests.shape
     array = xp.reshape(array, (m * rank, n, blocks, block))
     array = xp.reshape(xp.permute_dims(array, (2, 0, 1, 3)), (blocks, m * rank, rows))
     mixed = xp.reshape(xp.matmul(array, tests), (blocks, m, rank, block))
-    return _swapped(xp, xp.reshape(xp.permute_dims(mixed, (2, 1, 0, 3)), (rank, m, width)))
+    return _swapped(xp, xp.reshape(xp.permute_dims(mixed, (2, 1, 3, 0)), (rank, m, width)))

@@ -27,9 +27,9 @@ from tnsum._arrays import constant, device_of, dtype_name, is_on_host, namespace
 from tnsum._scale import OF_ZERO, is_in_range, unscaled
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch, Group, group_of
-from tnsum.compression._fixed_tests import FixedTests, fixed_block
+from tnsum.compression._fixed_tests import FixedTests
 from tnsum.compression._products import Factor
-from tnsum.compression._test_tensors import below_siblings, inside_of, outside_of
+from tnsum.compression._test_tensors import BLOCK, below_siblings, inside_of, outside_of
 from tnsum.network import NetworkStack
 
 Scaled: TypeAlias = tuple[Array, float]
@@ -100,7 +100,6 @@ def sums_of(
     arrays = group_of(xp, tree, NetworkStack._unchecked(stack.topology, held), weights)
     below, below_exponents = _seen_below(xp, tree, tests, arrays)
     above, above_exponents = _seen_above(xp, tree, tests, arrays, exponents)
-    block = fixed_block(tree)
     psi, omega, alone = list[Scaled](), list[Scaled](), list[float]()
     for v, branch in enumerate(tree):
         factor = Factor(xp, arrays[v], [below[c] for c in branch.children])
@@ -117,10 +116,10 @@ def sums_of(
         columns, exponent = _in_scale(xp, above[v], below_exponents[v] + above_exponents[v])
         flat = xp.reshape(below[v], (-1, below[v].shape[-1]))
         omega.append((flat.T @ xp.reshape(columns, (-1, columns.shape[-1])), exponent))
-        # A column of each block is enough to see how large each summand is.
-        each = xp.matmul(xp.matrix_transpose(below[v]), columns[:, :, ::block])
+        # Some of the columns are enough to see how large each summand is.
+        each = xp.matmul(xp.matrix_transpose(below[v]), columns[:, :, ::BLOCK])
         total = xp.sum(xp.linalg.vector_norm(each, axis=(1, 2)))
-        alone.append(_log2(total) + exponent + math.log2(block) / 2)
+        alone.append(_log2(total) + exponent + math.log2(BLOCK) / 2)
     return Sums(psi, omega, alone)
 
 
