@@ -467,6 +467,28 @@ def test_a_stack_may_hold_more_networks_than_fit_one_piece() -> None:
     assert close(s.sum().contract(), (a @ b).sum(axis=0))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+@pytest.mark.parametrize("n", [1, 3, 2000])
+def test_a_stack_of_networks_large_or_small_holds_each(n: int, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    networks = []
+    for _ in range(n):
+        a, b, one = (rng.standard_normal(shape).astype(dtype) for shape in ((20, 30), (30, 3), ()))
+        # In any order in memory.
+        held = {"A": (np.asfortranarray(a), ("i", "r")), "B": (b, ("r", "j")), "one": (one, ())}
+        networks.append(Network(held))
+    stack = NetworkStack.from_networks(networks)
+    assert len(stack) == n
+    for name, array in stack.arrays.items():
+        assert array.dtype == dtype
+        for k in (0, n // 2, n - 1):
+            assert np.array_equal(array[k], networks[k].arrays[name])
+    # Nothing of a stack is another part of it, or of the networks.
+    stack.arrays["B"][...] = 0
+    assert np.array_equal(stack.arrays["A"][n - 1], networks[n - 1].arrays["A"])
+    assert n == 1 or np.any(networks[0].arrays["B"])
+
+
 def test_unknown_modes_are_refused_by_all() -> None:
     x = network(BY_NAME["star3"])
     calls: list[Callable[[], Any]] = [

@@ -130,7 +130,7 @@ def tests_from(
         return np.reshape(_SIGNS[_octets(stream, n_octets)], (n, width))
     of_rows, of_columns = np.reshape(_octets(stream, 2 * n_octets), (2, n_octets))
     signs = _WITH_ROWS[of_rows] * _OF_COLUMNS[of_columns]
-    return np.reshape(signs * BLOCK**-0.5, (-1, n * BLOCK, BLOCK))
+    return np.reshape(signs / math.sqrt(BLOCK), (-1, n * BLOCK, BLOCK))
 
 
 def _octets(stream: np.random.PCG64, n: int) -> np.ndarray[Any, Any]:
