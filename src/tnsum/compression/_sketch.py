@@ -41,7 +41,7 @@ _SHORT = 64
 _FIRST_WIDTH = 24
 # The part of what may be lost, or of noise, that directions left out may take. Noise does not blur what
 # is found in double precision of sums of single precision: less of it is left out.
-_SPARE, _SPARE_OF_SINGLE = 0.3, 0.05
+_SPARE, _SPARE_OF_SINGLE = 0.3, 0.15
 # How much wider than the rank a sketch must be to resolve all of its directions.
 _SPARE_COLUMNS = 8
 # What is lost of the sum to rounding, in units of machine precision.
