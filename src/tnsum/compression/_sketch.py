@@ -119,8 +119,8 @@ class _Sketch:
         self.cancellation: float | None = None
         # Where the dtype is the limit, spare columns are needed in any case.
         first = _FIRST_WIDTH + (_SPARE_COLUMNS if _NOISE * precision > enough > 0 else 0)
-        is_known = enough == 0 and most < math.inf
-        self.width = in_blocks(most if is_known else min(most, max(first, at_once)))
+        width = most if enough == 0 and most < math.inf else min(most, first)
+        self.width = in_blocks(max(width, at_once))
         self._outside = tests.outside(n_tests + self.width)
         self._noise = self._enough = self._spare = self._fall = 0.0
 
