@@ -24,7 +24,7 @@ import numpy as np
 from tnsum._arrays import device_of
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch
-from tnsum.compression._test_tensors import below_siblings, in_blocks, tests_from
+from tnsum.compression._test_tensors import below_siblings, in_blocks, tests_from, uniform
 
 # Columns of the wide family that are kept apart, to find the error.
 APART = 32
@@ -116,7 +116,8 @@ def fixed_tests(
     for v, width in enumerate(widths.narrow):
         shape: tuple[int, ...] = (widths.rows[v], width)
         is_all = widths.rows[v] == width
-        below.append(None if is_all else _drawn(xp, (seed, 0, v), shape, width**-0.5, like))
+        numbers = None if is_all else uniform(_stream((seed, 0, v)), shape) / math.sqrt(width)
+        below.append(None if numbers is None else _like(xp, numbers, like))
     for v, branch in enumerate(tree):
         is_used = branch.children or is_seen[v]
         if not is_used:
@@ -125,15 +126,6 @@ def fixed_tests(
         tests = tests_from(_stream((seed, 1, v)), tree, v, sizes[v], widths.wide)
         above.append(_like(xp, tests, like))
     return FixedTests(below, above)
-
-
-def _drawn(
-    xp: Namespace, seed: tuple[int, ...], shape: tuple[int, ...], scale: float, like: Array
-) -> Array:
-    """Uniform numbers of mean zero, none of them zero, as large as `scale` in the mean of squares."""
-    integers = _stream(seed).random_raw(math.prod(shape)) >> np.uint64(11)
-    numbers = (integers.astype(np.float64) + 0.5) * 2.0**-53 - 0.5
-    return _like(xp, np.reshape(numbers * (math.sqrt(12) * scale), shape), like)
 
 
 def _stream(seed: tuple[int, ...]) -> np.random.PCG64:

@@ -122,15 +122,23 @@ def tests_from(
 ) -> np.ndarray[Any, Any]:
     """What a node has of test tensors, from a stream of random integers.
 
-    Vectors of signs, of shape (n, width), at the leaves and the root; elsewhere matrices, of shape
+    Vectors, of shape (n, width), at the leaves and the root; elsewhere matrices, of shape
     (blocks, n b, b): for each of the n a Hadamard matrix, its rows and columns with random signs.
+    Vectors of signs would be orthogonal to others by chance, as to (1, 1); uniform numbers are not.
     """
-    n_octets = n * (width // BLOCK)
     if not tree[v].children or v == len(tree) - 1:
-        return np.reshape(_SIGNS[_octets(stream, n_octets)], (n, width))
+        return uniform(stream, (n, width))
+    n_octets = n * (width // BLOCK)
     of_rows, of_columns = np.reshape(_octets(stream, 2 * n_octets), (2, n_octets))
     signs = _WITH_ROWS[of_rows] * _OF_COLUMNS[of_columns]
     return np.reshape(signs / math.sqrt(BLOCK), (-1, n * BLOCK, BLOCK))
+
+
+def uniform(stream: np.random.PCG64, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Uniform numbers of mean zero and variance one, none of them zero."""
+    integers = stream.random_raw(math.prod(shape)) >> np.uint64(11)
+    numbers = (integers.astype(np.float64) + 0.5) * 2.0**-53 - 0.5
+    return np.reshape(numbers * math.sqrt(12), shape)
 
 
 def _octets(stream: np.random.PCG64, n: int) -> np.ndarray[Any, Any]:
