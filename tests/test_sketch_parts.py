@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compression_cases import binary_tree, decaying, star, train
+from compression_cases import binary_tree, comb, decaying, star, train, true_error
 from tnsum import Network, NetworkStack, add, compress, distance, inner, norm, tensor_train
 from tnsum._numpy import NUMPY
 from tnsum._scale import are_alike, rescaled_together
 from tnsum.compression import _products, _test_tensors
 from tnsum.compression._branches import branches_of, group_of
-from tnsum.compression._norms import log2_of_norms
+from tnsum.compression._norms import log2_of_products
 from tnsum.compression._products import Factor
 from tnsum.compression._sketch import _Sketch, sketched_bases
 
@@ -46,7 +46,8 @@ def test_products_are_those_of_each_summand(
     right = np.einsum(f"{inputs}->mu{letters[1]}n", array, *below).reshape(n_summands, 5, -1)
     assert np.allclose(factor.whole(), right, rtol=1e-12)
     each = np.swapaxes(right, 1, 2) @ columns
-    assert math.isclose(factor.squares(columns), np.linalg.norm(each) ** 2, rel_tol=1e-12)
+    squares = [np.sum(np.abs(a.reshape(n_summands, -1)) ** 2, axis=1) for a in (array, *below)]
+    assert np.allclose(factor.squares, np.prod(squares, axis=0), rtol=1e-12)
     assert np.allclose(factor.times(columns), each.sum(axis=0), rtol=1e-12)
     basis = numbers(rng, (right.shape[-1], 7))
     assert np.allclose(factor.projected(basis), right @ basis.conj(), rtol=1e-12)
@@ -114,14 +115,18 @@ def test_sketches_see_how_far_summands_cancel(nodes: Any, dtype: str) -> None:
         assert found is not None
         assert found.about is not None
         ratio = found.about / float(np.linalg.norm(found.core))
-        assert math.isclose(ratio, math.sqrt(2 + 1e-6) / 1e-3, rel_tol=1e-6)
+        right = 2.0 ** log2_of_products(NUMPY, tree, [group], 2, -math.inf)
+        assert right / 4 < ratio * float(np.linalg.norm(found.core)) < 4 * right
+        assert right > math.sqrt(2) / 1e-3 * float(np.linalg.norm(found.core))
 
 
-def test_no_noise_is_looked_for_where_all_branches_are_kept() -> None:
+def test_products_of_norms_stand_for_what_no_sketch_sees() -> None:
     tree, group = group_with(train(3), 3, "float64", [1, -1])
     found = sketched_bases(NUMPY, tree, [group], 1e-6, None, 2e-16, 0)
     assert found is not None
-    assert found.about is None
+    assert found.about is not None
+    right = log2_of_products(NUMPY, tree, [group], 2, -math.inf)
+    assert 2.0**right <= found.about * (1 + 1e-12)
 
 
 def test_later_test_tensors_have_the_scale_of_the_first_ones() -> None:
@@ -146,8 +151,69 @@ def test_norms_of_stars_with_many_arms(scale: float) -> None:
     group = [rng.uniform(0.5, 1, (3, 4000, 1)).astype("float32") for _ in tree[:-1]]
     group += [(scale * rng.uniform(0.5, 1, (3, *(1,) * 14))).astype("float32")]
     right = sum(np.log2(np.linalg.norm(a.astype(float).reshape(3, -1), axis=1)) for a in group)
-    found = log2_of_norms(NUMPY, tree, [group], 1, -math.inf)
+    right += math.log2(len(tree)) / 2
+    found = log2_of_products(NUMPY, tree, [group], 1, -math.inf)
     assert abs(found - math.log2(np.sum(2.0**right))) < 1e-3
+
+
+@pytest.mark.parametrize("nodes", [train(4), star(3), binary_tree(4), comb(3)])
+@pytest.mark.parametrize("power", [1, 2])
+def test_rounding_is_measured_by_nodes_times_what_hangs_at_them(nodes: Any, power: int) -> None:
+    rng = np.random.default_rng(len(nodes))
+    terms = [decaying(nodes, 3, 2, flat, rng, "complex128") for _ in range(3)]
+    weights = np.asarray([1.0, -30.0, 0.5])
+    tree = branches_of(terms[0].topology)
+    group = group_of(NUMPY, tree, NetworkStack.from_networks(terms), weights)
+    each = []
+    for term, weight in zip(terms, weights, strict=True):
+        products = []
+        for name, modes in term.topology.nodes.items():
+            hanging = [_norm_of_branch(term, name, mode) for mode in modes]
+            products.append(np.linalg.norm(term.arrays[name]) * np.prod(hanging))
+        each.append(abs(weight) * np.linalg.norm(products))
+    right = np.linalg.norm(each, ord=power)
+    assert math.isclose(2.0 ** log2_of_products(NUMPY, tree, [group], power, -math.inf), right)
+    # Where it may be larger, it is not smaller.
+    assert log2_of_products(NUMPY, tree, [group], power, math.inf) >= math.log2(right)
+
+
+def _norm_of_branch(x: Network, name: str, mode: str) -> float:
+    """The norm of all that hangs at a mode of a node, beyond that node."""
+    nodes = x.topology.nodes
+    beyond = {n for n in nodes if n != name and mode in nodes[n]}
+    if not beyond:
+        return 1.0
+    while True:
+        modes = {m for n in beyond for m in nodes[n]} - {mode}
+        more = {n for n in nodes if n not in beyond and modes & set(nodes[n])}
+        if not more:
+            break
+        beyond |= more
+    number = {m: k for k, m in enumerate(x.topology.modes)}
+    operands: list[Any] = []
+    for n in beyond:
+        operands += [x.arrays[n], [number[m] for m in nodes[n]]]
+    kept = [number[m] for n in beyond for m in nodes[n] if m == mode or m in x.physical_modes]
+    return float(np.linalg.norm(np.einsum(*operands, kept)))
+
+
+def test_rounding_in_gauges_that_cancel_is_seen() -> None:
+    # Neighbours are multiplied by a badly conditioned matrix and its inverse.
+    rng = np.random.default_rng(0)
+    x = decaying(binary_tree(4), 4, 3, flat, rng)
+    bad = rng.standard_normal((3, 3)) @ np.diag([1.0, 1e-3, 1e-6]) @ rng.standard_normal((3, 3))
+    arrays = {name: (np.array(a), x.topology.nodes[name]) for name, a in x.arrays.items()}
+    first, second = x.topology.holders("r0")
+    for name, matrix in ((first, bad), (second, np.linalg.inv(bad).T)):
+        array, modes = arrays[name]
+        k = modes.index("r0")
+        arrays[name] = np.moveaxis(np.tensordot(array, matrix, (k, 0)), -1, k), modes
+    y = Network(arrays, x.physical_modes)
+    for method in ("direct", "sketch"):
+        assert compress(x, method=method).error < 1e-13
+        c = compress(y, method=method)
+        assert 1e-13 < c.error < 1e-6
+        assert true_error(x, c.network) <= c.error
 
 
 def test_factors_of_long_products_must_be_nearer_to_one() -> None:

@@ -50,18 +50,15 @@ class Orthogonal:
         The power of two that `core` is to be multiplied by.
     lost : float
         An estimate of the part of the sum that the bases do not hold, relative to its norm.
-    alone : float or None
-        The norms of all summands added, in the scale of `core`, where that is known.
     about : float or None
-        The norms of all summands in quadrature, in the scale of `core`, as a sketch sees them: in long
-        trees up to some ten times too large or too small.
+        What rounding is measured by (see `_norms`), in quadrature over the summands and in the scale of
+        `core`, as a sketch sees it: in long trees up to some ten times too large or too small.
     """
 
     bases: list[Basis]
     core: Array
     exponent: float
     lost: float = 0.0
-    alone: float | None = None
     about: float | None = None
 
 
@@ -94,27 +91,13 @@ def direct_bases(
         reduced.append(columns)
         exponent += taken
         step()
-    core, alone = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
-    return Orthogonal(bases, core, exponent, 0.0, alone)
+    core = total_of([f.total() for f in factors_at(xp, tree, groups, reduced, len(tree) - 1)])
+    return Orthogonal(bases, core, exponent)
 
 
 def n_siblings(tree: Sequence[Branch], v: int) -> int:
     """How many branches, v among them, are multiplied with one another at the next node."""
     return len(tree[tree[v].parent].children)
-
-
-# The most entries of all summands together in which they are looked at one by one.
-FEW = 2**18
-
-
-def added(factors: Sequence[Factor]) -> tuple[Array, float | None]:
-    """The sum of all summands at the root, and their norms added if they are few."""
-    xp, rows = factors[0].xp, factors[0].rows
-    if sum(factor.n_summands for factor in factors) * math.prod(rows) > FEW:
-        return total_of([factor.total() for factor in factors]), None
-    each = [factor.whole() for factor in factors]
-    alone = sum(float(xp.sum(xp.linalg.vector_norm(one, axis=(1, 2)))) for one in each)
-    return xp.reshape(total_of([xp.sum(one, axis=0) for one in each]), rows), alone
 
 
 # Branches with no more rows than that are kept as they are, in the unit vectors.

@@ -28,7 +28,7 @@ from tnsum._matrices import in_double, length, svd, triangle
 from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
-from tnsum.compression._bases import FEW, Orthogonal
+from tnsum.compression._bases import Orthogonal
 from tnsum.compression._branches import Branch, Group
 from tnsum.compression._products import total_of
 from tnsum.compression._truncation import rank_of
@@ -45,7 +45,7 @@ class Chain:
         For each branch but the root, and each group.
     taken : list of float
         The power of two that was taken out at each of them; they go on with what is left.
-    core, exponent, lost, alone, about
+    core, exponent, lost, about
         As for `Orthogonal`.
     """
 
@@ -55,7 +55,6 @@ class Chain:
     core: Array
     exponent: float
     lost: float = 0.0
-    alone: float | None = None
     about: float | None = None
 
 
@@ -77,8 +76,7 @@ def direct_chain(xp: Namespace, groups: Sequence[Group], step: Step = unseen) ->
         triangles.append(parts)
         taken.append(exponent)
         step()
-    core, alone = _core(xp, groups, triangles)
-    return Chain(groups, triangles, taken, core, sum(taken), 0.0, alone)
+    return Chain(groups, triangles, taken, _core(xp, groups, triangles), sum(taken))
 
 
 def _triangles(xp: Namespace, parts: Sequence[Array], n_columns: Sequence[int]) -> list[Array]:
@@ -101,27 +99,28 @@ def chain_of(xp: Namespace, x: Orthogonal) -> Chain:
     group.append(x.core[None, ..., None])
     taken = [0.0] * len(units)
     triangles = [[unit] for unit in units]
-    return Chain([group], triangles, taken, x.core, x.exponent, x.lost, x.alone, x.about)
+    return Chain([group], triangles, taken, x.core, x.exponent, x.lost, x.about)
 
 
 def truncated_chain(
-    xp: Namespace, x: Chain, budget: float, floor: float, caps: Sequence[int | None], small: float
+    xp: Namespace, x: Chain, budget: float, floor: float, caps: Sequence[int | None]
 ) -> tuple[list[Array], float, float]:
-    """The truncated arrays, of shape (rank down, n, rank up), the norm of what is dropped, and the
-    largest product of norms of what was multiplied.
+    """The truncated arrays, of shape (rank down, n, rank up), the norm of what is dropped, and a
+    bound of what rounding is measured by (see `_norms`), in the scale of the core.
 
-    Budget, floor and caps are those of `truncated`. Products up to `small` need not be exact.
+    Budget, floor and caps are those of `truncated`.
     """
     found: list[Array] = []
     outside: list[Array | None] = [None] * len(x.groups)
-    left, lost, up, product = budget**2, 0.0, 1, 0.0
+    left, lost, up = budget**2, 0.0, 1
+    products = []
     precision = float(xp.finfo(in_double(xp, x.core).dtype).eps)
     resolved = _RESOLVED * precision * length(xp, x.core) ** 2
     for v in range(len(x.triangles), 0, -1):
         parts = [_times(xp, group[v], o) for group, o in zip(x.groups, outside, strict=True)]
         below = x.triangles[v - 1]
         matrix = total_of([b @ part for b, part in zip(below, parts, strict=True)])
-        product = max(product, _product(xp, x.groups, below, parts, small))
+        products.append(_product(xp, x.groups, v, below, outside))
         vectors, dropped = _row_space(xp, matrix, left / v, floor, caps[v - 1], resolved)
         rank = vectors.shape[1]
         left, lost = max(left - dropped, 0.0), lost + dropped
@@ -131,29 +130,27 @@ def truncated_chain(
             basis = basis * 2.0 ** -x.taken[v - 1]
         outside = [part @ basis for part in parts]
         up = rank
+    products.append(_product(xp, x.groups, 0, None, outside))
     leaves = [_times(xp, group[0], o) for group, o in zip(x.groups, outside, strict=True)]
     arrays = [total_of([_summed(xp, leaf, up) for leaf in leaves]), *reversed(found)]
-    return arrays, math.sqrt(lost), product
+    return arrays, math.sqrt(lost), math.hypot(*products)
 
 
 def _product(
     xp: Namespace,
     groups: Sequence[Group],
-    below: Sequence[Array],
-    parts: Sequence[Array],
-    small: float,
+    v: int,
+    below: Sequence[Array] | None,
+    outside: Sequence[Array | None],
 ) -> float:
-    """The sum over m of the norm of R_c[m] times that of A_v[m] P_v[m], or a small bound of it."""
-    pairs = list(zip(below, parts, strict=True))
-    bound = sum(length(xp, b) * length(xp, part) for b, part in pairs)
-    if bound <= small:
-        return bound
+    """The norms of R_c, A_v and P_v of all summands together, multiplied: what rounding at v is at most
+    measured by.
+    """
     total = 0.0
-    for group, (b, part) in zip(groups, pairs, strict=True):
-        m = group[0].shape[0]
-        one = xp.linalg.vector_norm(xp.reshape(b, (b.shape[0], m, -1)), axis=(0, 2))
-        other = xp.linalg.vector_norm(xp.reshape(part, (m, -1)), axis=1)
-        total += float(xp.sum(one * other))
+    for g, group in enumerate(groups):
+        others = [outside[g], None if below is None else below[g]]
+        norms = [length(xp, array) for array in (group[v], *others) if array is not None]
+        total += math.prod(norms)
     return total
 
 
@@ -212,20 +209,12 @@ def _joined(xp: Namespace, array: Array, below: Array | None) -> Array:
     return xp.reshape(array, (-1, m * up))
 
 
-def _core(
-    xp: Namespace, groups: Sequence[Group], triangles: Sequence[list[Array]]
-) -> tuple[Array, float | None]:
-    """The sum at the root, and the norms of all summands added if they are few."""
-    n = groups[0][-1].shape[-2]
-    pairs = [(group[-1], below) for group, below in _with_below(groups, triangles)]
-    rows = (triangles[-1][0].shape[0], n) if triangles else (n,)
-    if sum(array.shape[0] for array, _ in pairs) * math.prod(rows) <= FEW:
-        each = [_joined(xp, array, below) for array, below in pairs]
-        alone = sum(float(xp.sum(xp.linalg.vector_norm(one, axis=0))) for one in each)
-        return xp.reshape(total_of([xp.sum(one, axis=1) for one in each]), rows), alone
+def _core(xp: Namespace, groups: Sequence[Group], triangles: Sequence[list[Array]]) -> Array:
+    """The sum at the root."""
     if not triangles:
-        return total_of([xp.sum(array, axis=(0, -1)) for array, _ in pairs]), None
-    return total_of([below @ _times(xp, array, None) for array, below in pairs]), None
+        return total_of([xp.sum(group[-1], axis=(0, -1)) for group in groups])
+    pairs = zip(groups, triangles[-1], strict=True)
+    return total_of([below @ _times(xp, group[-1], None) for group, below in pairs])
 
 
 def _times(xp: Namespace, array: Array, outside: Array | None) -> Array:

@@ -77,14 +77,16 @@ def joined_stack(xp: Namespace, stack: NetworkStack, topology: Topology) -> Netw
     return NetworkStack._unchecked(topology, arrays)
 
 
-def largest_basis(tree: Sequence[Branch], groups: Sequence[Group]) -> int:
-    """The largest basis that QR would find."""
+def largest_basis(tree: Sequence[Branch], groups: Sequence[Group]) -> tuple[int, int]:
+    """The size of the largest basis that QR would find, and the most rows that one of them has."""
     sizes: list[int] = []
+    most_rows = groups[0][-1].shape[-2]
     for v, branch in enumerate(tree[:-1]):
         n_rows = math.prod(sizes[c] for c in branch.children) * groups[0][v].shape[-2]
         n_columns = sum(group[v].shape[0] * group[v].shape[-1] for group in groups)
         sizes.append(min(n_rows, n_columns))
-    return max(sizes, default=1)
+        most_rows = max(most_rows, n_rows)
+    return max(sizes, default=1), most_rows
 
 
 def scaled(arrays: list[Array], exponent: float) -> list[Array]:

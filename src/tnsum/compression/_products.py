@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
-from tnsum._arrays import conj, dtype_name
+from tnsum._arrays import conj, dtype_name, is_complex
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import moved
 from tnsum.contraction import piece_size
@@ -89,16 +89,10 @@ class Factor:
             total = found if total is None else total + found
         return xp.reshape(total, (-1, width))
 
-    def squares(self, columns: Array) -> float:
-        """The squared norms of T_v[m] times a matrix of shape (m, rank, width), summed over m."""
-        xp, total = self.xp, 0.0
-        for piece in pieces_of(self.array, self.rank * math.prod(self.rows)):
-            some = Factor(xp, self.array[piece, ...], [r[piece, ...] for r in self.below]).whole()
-            gram = xp.matmul(conj(xp, some), xp.matrix_transpose(some))
-            seen, other = columns[piece, ...], xp.matmul(gram, columns[piece, ...])
-            product = xp.vecdot(xp.reshape(seen, (-1,)), xp.reshape(other, (-1,)))
-            total += float(xp.real(product))
-        return total
+    @cached_property
+    def squares(self) -> Array:
+        """The squared norms of A_v and of each R_c, multiplied for each summand."""
+        return reduce(operator.mul, [squares_of(self.xp, a) for a in (self.array, *self.below)])
 
     def projected(self, basis: Array) -> Array:
         """Basis^H T_v for a basis of shape (rows, size), as R_v: of shape (m, rank, size)."""
@@ -170,6 +164,14 @@ class Factor:
             yield xp.reshape(array, (array.shape[0], -1, self.rank)), below[0], piece
 
 
+def squares_of(xp: Namespace, array: Array) -> Array:
+    """The squared norm of an array at each index of its first axis, without copies."""
+    squares = (
+        xp.real(xp.vecdot(array, array)) if is_complex(array.dtype) else xp.vecdot(array, array)
+    )
+    return xp.sum(squares, axis=tuple(range(1, squares.ndim))) if squares.ndim > 1 else squares
+
+
 def pieces_of(array: Array, per_summand: int) -> Iterator[slice]:
     """Some summands at a time, such that their working array is a small piece."""
     n = array.shape[0]
@@ -193,11 +195,14 @@ def total_of(arrays: Sequence[Array]) -> Array:
     return reduce(operator.add, arrays)
 
 
-def absorbed(xp: Namespace, array: Array, below: Sequence[Array], start: int) -> Array:
-    """A_v with the children from number `start` on multiplied, axes as they were."""
+def absorbed(xp: Namespace, array: Array, below: Sequence[Array | None], start: int) -> Array:
+    """A_v with the children from number `start` on multiplied, but for None; axes as they were."""
     for k in range(len(below) - 1, start - 1, -1):
+        matrix = below[k]
+        if matrix is None:
+            continue
         front = moved(xp, array, k + 1, 1)
         m, rank, *rest = front.shape
-        product = xp.matmul(xp.matrix_transpose(below[k]), xp.reshape(front, (m, rank, -1)))
+        product = xp.matmul(xp.matrix_transpose(matrix), xp.reshape(front, (m, rank, -1)))
         array = moved(xp, xp.reshape(product, (m, -1, *rest)), 1, k + 1)
     return array

@@ -21,8 +21,8 @@ class Compression:
     error : float
         Relative to the norm of what was compressed, rounding included.
     error_kind : str
-        "bound": the error is not larger. "estimate": it hardly ever is. On branching trees both take
-        the entries of neighbouring nodes not to cancel, as they do in badly conditioned gauges.
+        "bound": the error is not larger. "estimate": it is larger in fewer than one case in a thousand.
+        What rounding adds is measured where it matters, and is always an estimate.
     method : str
         "direct", "sketch", "fit" or "accumulator".
     """
@@ -55,12 +55,14 @@ def counted(s: NetworkSum) -> str:
 
 
 def warn_of_rounding(rounding: float, tolerance: float, stacklevel: int) -> None:
-    """Warn where rounding alone exceeds the tolerance."""
+    """Warn where the tolerance cannot be met because of rounding; infinite if nothing else is left."""
     if 0 < tolerance < rounding:
+        size = f"of about {rounding:.1e}" if rounding < 1 else "of 1 or more"
         warnings.warn(
-            f"Rounding alone makes a relative error of about {rounding:.1e}, more than the tolerance "
-            f"{tolerance:.1e}: the summands cancel, or are many, or the tolerance is near the precision "
-            f"of their dtype. Compress them in a wider dtype, or to a larger tolerance.",
+            f"Rounding alone makes a relative error {size}, more than the tolerance {tolerance:.1e}: "
+            f"the summands cancel, or large entries of their neighbouring nodes do, or the tolerance is "
+            f"near the precision of their dtype. Compress them in a wider dtype, or to a larger "
+            f"tolerance.",
             RuntimeWarning,
             stacklevel=stacklevel,
         )

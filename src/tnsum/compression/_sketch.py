@@ -25,13 +25,12 @@ from tnsum.compression._bases import (
     FEW_ROWS,
     Basis,
     Orthogonal,
-    added,
     factors_at,
     n_siblings,
     unit_vectors,
 )
 from tnsum.compression._branches import Branch, Group, longest_way
-from tnsum.compression._products import Factor, total_of
+from tnsum.compression._products import Factor, squares_of, total_of
 from tnsum.compression._test_tensors import TestTensors, in_blocks
 
 # Test columns that no basis sees, and the fewest columns that are drawn at once, by the nodes along the
@@ -44,8 +43,8 @@ _FIRST_WIDTH = 24
 _SPARE, _SPARE_OF_SINGLE = 0.3, 0.15
 # How much wider than the rank a sketch must be to resolve all of its directions.
 _SPARE_COLUMNS = 8
-# What is lost of the sum to rounding, in units of machine precision.
-_NOISE = 10.0
+# What is lost of the sum to rounding, in units of machine precision times what is multiplied.
+_NOISE = 2.0
 
 
 def sketched_bases(
@@ -73,8 +72,10 @@ def sketched_bases(
     bases: list[Basis] = []
     reduced: list[list[Array]] = []
     lost, exponent = 0.0, 0.0
+    squares: list[list[Array]] = []
     for v in range(len(tree) - 1):
         factors = factors_at(xp, tree, groups, reduced, v)
+        squares.append([factor.squares for factor in factors])
         if math.prod(factors[0].rows) <= FEW_ROWS:
             basis, columns = unit_vectors(factors)
         else:
@@ -89,18 +90,49 @@ def sketched_bases(
         reduced.append(columns)
         exponent += taken
         step()
-    core, _ = added(factors_at(xp, tree, groups, reduced, len(tree) - 1))
-    ratio = sketch.cancellation
-    # Of a sum that is zero to the last digit the ratio tells nothing.
-    about = None if ratio is None or math.isinf(ratio) else ratio * length(xp, core)
-    return Orthogonal(bases, core, exponent, math.sqrt(lost), None, about)
+    factors = factors_at(xp, tree, groups, reduced, len(tree) - 1)
+    core = total_of([factor.total() for factor in factors])
+    squares.append([factor.squares for factor in factors])
+    about = _products(xp, tree, reduced, squares, sketch.outside_squares)
+    return Orthogonal(bases, core, exponent, math.sqrt(lost), about)
+
+
+def _products(
+    xp: Namespace,
+    tree: Sequence[Branch],
+    reduced: Sequence[list[Array]],
+    squares: Sequence[list[Array]],
+    outside: Mapping[int, list[Array]],
+) -> float:
+    """What rounding is measured by (see `_norms`), in quadrature over the summands.
+
+    Parameters
+    ----------
+    squares : sequence of list of array
+        The squared norms of A_v and its R_c, multiplied, for each summand of each group.
+    outside : mapping of list of array
+        The squared norms of O_v where they were seen. Elsewhere the product of what O_v is made of
+        stands for them, which is not less.
+    """
+    total = 0.0
+    for g in range(len(squares[-1])):
+        above = {len(tree) - 1: xp.ones_like(squares[-1][g])}
+        for v in range(len(tree) - 1, -1, -1):
+            product = squares[v][g] * above[v]
+            total += float(xp.sum(product))
+            for c in tree[v].children:
+                if c in outside:
+                    above[c] = outside[c][g]
+                else:
+                    own = squares_of(xp, reduced[c][g])
+                    above[c] = product / xp.where(own > 0, own, xp.ones_like(own))
+    return math.sqrt(total)
 
 
 class _Sketch:
     """The sum through as many test tensors as were needed so far; the first ones are the tests.
 
-    `cancellation` is about the norms of all summands in quadrature, relative to that of the sum, once
-    there was a basis to be found.
+    `outside_squares` are the squared norms of O_v for each summand, of each branch so far.
     """
 
     def __init__(
@@ -116,13 +148,14 @@ class _Sketch:
         self._xp, self._tests, self._n_tests, self._at_once = xp, tests, n_tests, at_once
         self._most = most
         self._wanted, self._precision = enough, precision
-        self.cancellation: float | None = None
+        self.outside_squares: dict[int, list[Array]] = {}
         # Where the dtype is the limit, spare columns are needed in any case.
         first = _FIRST_WIDTH + (_SPARE_COLUMNS if _NOISE * precision > enough > 0 else 0)
         width = most if enough == 0 and most < math.inf else min(most, first)
         self.width = in_blocks(max(width, at_once))
         self._outside = tests.outside(n_tests + self.width)
         self._noise = self._enough = self._spare = self._fall = 0.0
+        self._cancellation = 1.0
 
     def basis(self, factors: Sequence[Factor], v: int) -> tuple[Array, float]:
         """An orthonormal basis of branch v, and what it loses of the sum, relative to its norm."""
@@ -130,8 +163,7 @@ class _Sketch:
         n_columns = sum(factor.n_columns for factor in factors)
         enough_columns = min(math.prod(factors[0].rows), n_columns, self._most)
         seen = self._seen(factors, self._outside[v])
-        if self.cancellation is None:
-            self._look_for_noise(factors, self._outside[v], seen)
+        self._measure_noise(factors, v, seen)
         tests, sketch = seen[:, : self._n_tests], seen[:, self._n_tests :]
         losses = {}
         while True:
@@ -150,16 +182,17 @@ class _Sketch:
                 self._outside[u] = [xp.concat(pair, axis=2) for pair in pairs]
             sketch = xp.concat([sketch, self._seen(factors, further[v])], axis=1)
 
-    def _look_for_noise(
-        self, factors: Sequence[Factor], outside: Sequence[Array], seen: Array
-    ) -> None:
-        """Find how far the summands cancel: what is below the noise of the sum is not found by looking
-        longer.
-        """
-        total = length(self._xp, seen)
-        each = sum(f.squares(columns) for f, columns in zip(factors, outside, strict=True))
-        self.cancellation = math.sqrt(max(each, 0.0)) / total if total > 0 else math.inf
-        noise = self._precision * max(1.0, self.cancellation)
+    def _measure_noise(self, factors: Sequence[Factor], v: int, seen: Array) -> None:
+        """Measure how far products cancel: wider sketches do not resolve what is below rounding."""
+        xp, width = self._xp, seen.shape[1]
+        total = length(xp, seen) / math.sqrt(width)
+        squares = [squares_of(xp, columns) / width for columns in self._outside[v]]
+        self.outside_squares[v] = squares
+        pairs = zip(factors, squares, strict=True)
+        each = sum(float(xp.sum(factor.squares * outside)) for factor, outside in pairs)
+        ratio = math.sqrt(each) / total if total > 0 else math.inf
+        self._cancellation = max(self._cancellation, ratio)
+        noise = self._precision * self._cancellation
         self._noise = max(self._wanted, _NOISE * noise)
         self._enough = self._noise if self._wanted or self._most == math.inf else 0.0
         of_noise = _SPARE_OF_SINGLE if is_doubled(self._xp, seen) else _SPARE

@@ -41,19 +41,26 @@ class TestTensors:
     """The test tensors of a sum, drawn from one seed as they are asked for."""
 
     def __init__(
-        self, xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], seed: Any
+        self,
+        xp: Namespace,
+        tree: Sequence[Branch],
+        groups: Sequence[Group],
+        seed: Any,
+        all_branches: bool = False,
     ) -> None:
         self._xp, self._tree, self._groups = xp, tree, groups
         self._stream = np.random.PCG64(seed)
         self._has_siblings = below_siblings(tree)
         self._inside_taken: dict[int, float] = {}
         self._outside_taken: dict[int, float] = {}
-        self._is_wanted = [not is_kept for is_kept in are_kept(tree, groups[0])[:-1]]
+        kept = are_kept(tree, groups[0])[:-1]
+        self._is_wanted = [all_branches or not is_kept for is_kept in kept]
 
     def outside(self, width: int, start: int = 0) -> list[list[Array]]:
         """O_v for each branch from number `start` on and each group, of shape (m, rank up, width).
 
-        Branches that are kept as they are have none. The width is a multiple of that of a block.
+        Branches that are kept as they are have none, unless all are asked for. The width is a multiple
+        of that of a block.
         """
         xp, tree, groups = self._xp, self._tree, self._groups
         tests = [self._drawn(v, width) for v in range(len(tree))]
