@@ -30,7 +30,7 @@ from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import Orthogonal
 from tnsum.compression._branches import Branch, Group
-from tnsum.compression._products import total_of
+from tnsum.compression._products import squares_of, total_of
 from tnsum.compression._truncation import rank_of
 
 
@@ -103,12 +103,13 @@ def chain_of(xp: Namespace, x: Orthogonal) -> Chain:
 
 
 def truncated_chain(
-    xp: Namespace, x: Chain, budget: float, floor: float, caps: Sequence[int | None]
+    xp: Namespace, x: Chain, budget: float, floor: float, caps: Sequence[int | None], small: float
 ) -> tuple[list[Array], float, float]:
     """The truncated arrays, of shape (rank down, n, rank up), the norm of what is dropped, and a
     bound of what rounding is measured by (see `_norms`), in the scale of the core.
 
-    Budget, floor and caps are those of `truncated`.
+    Budget, floor and caps are those of `truncated`. At nodes where it is at most `small` the bound need
+    not be tight.
     """
     found: list[Array] = []
     outside: list[Array | None] = [None] * len(x.groups)
@@ -120,7 +121,7 @@ def truncated_chain(
         parts = [_times(xp, group[v], o) for group, o in zip(x.groups, outside, strict=True)]
         below = x.triangles[v - 1]
         matrix = total_of([b @ part for b, part in zip(below, parts, strict=True)])
-        products.append(_product(xp, x.groups, v, below, outside))
+        products.append(_product(xp, x.groups, v, below, outside, small))
         vectors, dropped = _row_space(xp, matrix, left / v, floor, caps[v - 1], resolved)
         rank = vectors.shape[1]
         left, lost = max(left - dropped, 0.0), lost + dropped
@@ -130,7 +131,7 @@ def truncated_chain(
             basis = basis * 2.0 ** -x.taken[v - 1]
         outside = [part @ basis for part in parts]
         up = rank
-    products.append(_product(xp, x.groups, 0, None, outside))
+    products.append(_product(xp, x.groups, 0, None, outside, small))
     leaves = [_times(xp, group[0], o) for group, o in zip(x.groups, outside, strict=True)]
     arrays = [total_of([_summed(xp, leaf, up) for leaf in leaves]), *reversed(found)]
     return arrays, math.sqrt(lost), math.hypot(*products)
@@ -142,15 +143,21 @@ def _product(
     v: int,
     below: Sequence[Array] | None,
     outside: Sequence[Array | None],
+    small: float,
 ) -> float:
-    """The norms of R_c, A_v and P_v of all summands together, multiplied: what rounding at v is at most
-    measured by.
-    """
-    total = 0.0
+    """The norms of R_c[m], A_v[m] and P_v[m] multiplied, summed over m; or a bound, if that is small."""
+    each = []
     for g, group in enumerate(groups):
-        others = [outside[g], None if below is None else below[g]]
-        norms = [length(xp, array) for array in (group[v], *others) if array is not None]
-        total += math.prod(norms)
+        others = [outside[g], None if below is None else below[g].T]
+        each.append([array for array in (group[v], *others) if array is not None])
+    bound = sum(math.prod(length(xp, array) for array in arrays) for arrays in each)
+    if bound <= small:
+        return bound
+    total = 0.0
+    for arrays in each:
+        m = arrays[0].shape[0]
+        squares = [squares_of(xp, xp.reshape(a, (m, -1, a.shape[-1]))) for a in arrays]
+        total += float(xp.sum(xp.sqrt(math.prod(squares[1:], start=squares[0]))))
     return total
 
 

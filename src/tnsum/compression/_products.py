@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
-from tnsum._arrays import conj, dtype_name, is_complex
+from tnsum._arrays import conj, dtype_name, is_complex, is_on_host
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import moved
 from tnsum.contraction import piece_size
@@ -166,9 +166,11 @@ class Factor:
 
 def squares_of(xp: Namespace, array: Array) -> Array:
     """The squared norm of an array at each index of its first axis, without copies."""
-    squares = (
-        xp.real(xp.vecdot(array, array)) if is_complex(array.dtype) else xp.vecdot(array, array)
-    )
+    if is_on_host(array) and array.flags.c_contiguous:
+        # A few long products instead of many short ones.
+        array = xp.reshape(array, (array.shape[0], -1))
+    squares = xp.vecdot(array, array)
+    squares = xp.real(squares) if is_complex(squares.dtype) else squares
     return xp.sum(squares, axis=tuple(range(1, squares.ndim))) if squares.ndim > 1 else squares
 
 

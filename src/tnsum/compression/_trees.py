@@ -48,9 +48,9 @@ _ROUNDING, _OF_ROWS = 8.0, 0.25
 _LIGHT, _ROUGH = 0.01, 8.0
 # A sum so many times smaller than what its rounding is measured by is zero.
 _ZERO = 4.0
-# Rounding beyond so many times machine precision is worth being measured, and what is measured is to be
-# multiplied by this.
-_WORTH, _OF_RESIDUAL = 2.0**10, 4.0
+# Rounding beyond so many times machine precision, times the root of the number of nodes, is worth being
+# measured; what is measured is to be multiplied by this.
+_WORTH, _OF_RESIDUAL = 2.0**11, 4.0
 # How many times larger than its estimate what a sketch loses hardly ever is.
 _LOSS = 4.0
 # What is added to an error of which a part is estimated.
@@ -131,26 +131,25 @@ def _reduced(
     return direct_bases(xp, tree, groups, step), "bound"
 
 
-def _noise(
+def _products(
     xp: Namespace,
     tree: Sequence[Branch],
     groups: Sequence[Group],
     found: Orthogonal | Chain,
     kind: str,
-    precision: float,
     small: float,
 ) -> float:
-    """What rounding is measured by, in the scale of what was found: machine precision times F.
+    """What rounding is measured by, F of `_norms`, in the scale of what was found.
 
-    It need not be exact if F is at most `small`. What a sketch sees of it is a rough estimate, and
+    It need not be exact if it is at most `small`. What a sketch sees of it is a rough estimate, and
     serves there only.
     """
     if found.about is not None and _ROUGH * found.about <= small:
-        return precision * _ROUGH * found.about
+        return _ROUGH * found.about
     enough = math.log2(small) + found.exponent if small > 0 else -math.inf
     power = 1 if kind == "bound" else 2
     log2 = log2_of_products(xp, tree, groups, power, enough) - found.exponent
-    return precision * float(2.0 ** min(log2, 1000.0))
+    return float(2.0 ** min(log2, 1000.0))
 
 
 def _truncated(
@@ -167,31 +166,37 @@ def _truncated(
 ) -> tuple[list[Array] | None, float]:
     """The truncated arrays, or None if nothing but noise is left, and the relative error."""
     light = _LIGHT * tolerance * size
-    factor = _ROUNDING + _OF_ROWS * math.sqrt(largest_basis(tree, groups)[1])
+    factor = precision * (_ROUNDING + _OF_ROWS * math.sqrt(largest_basis(tree, groups)[1]))
+    worth = _WORTH * math.sqrt(len(tree)) * precision * size
+    truncation: tuple[list[Array], float] | None = None
     if isinstance(found, Chain) and kind == "bound" and light > 0:
-        # The arrays at hand bound the rounding along a path; mostly that is enough.
+        # Along a path the arrays at hand show what rounding is measured by.
+        small = min(light, worth) / (factor * math.sqrt(len(tree)))
         left = (tolerance - _LIGHT * tolerance) * size
-        arrays, dropped, product = truncated_chain(xp, found, left, 0.0, caps)
-        rounding = factor * precision * product
-        if rounding <= min(light, max(dropped, _WORTH * precision * size)):
-            return arrays, (dropped + rounding) / size
-    noise = _noise(xp, tree, groups, found, kind, precision, light / (factor * precision))
-    if size <= noise / _ZERO:
+        arrays, dropped, product = truncated_chain(xp, found, left, 0.0, caps, small)
+        truncation = arrays, dropped
+    else:
+        product = _products(xp, tree, groups, found, kind, light / factor)
+    rounding = factor * product / size
+    if size <= precision * product / _ZERO:
         # A sum of zeros is known exactly.
-        warn_of_rounding(math.inf if noise > 0 else 0.0, tolerance, stacklevel=5)
+        warn_of_rounding(math.inf if product > 0 else 0.0, tolerance, stacklevel=5)
         return None, 1.0
-    rounding = factor * noise / size
     loss = _LOSS * found.lost
     margin = _MARGIN if loss else 1.0
-    # What is dropped and lost is orthogonal; rounding is not, and adds up.
-    left = max(0.0, tolerance - rounding) / margin
-    budget = size * math.sqrt(max(0.0, left**2 - loss**2))
-    if isinstance(found, Chain):
-        arrays, dropped, _ = truncated_chain(xp, found, budget, noise, caps)
-    else:
-        arrays, dropped = truncated(xp, tree, found, budget, noise, caps)
+    if truncation is None or rounding * size > light:
+        # What is dropped and lost is orthogonal; rounding is not, and adds up.
+        left = max(0.0, tolerance - rounding) / margin
+        budget = size * math.sqrt(max(0.0, left**2 - loss**2))
+        noise = precision * product
+        if isinstance(found, Chain):
+            arrays, dropped, _ = truncated_chain(xp, found, budget, noise, caps, math.inf)
+            truncation = arrays, dropped
+        else:
+            truncation = truncated(xp, tree, found, budget, noise, caps)
+    arrays, dropped = truncation
     lost = math.hypot(dropped / size, loss) * margin
-    if rounding > max(lost, _WORTH * precision):
+    if rounding * size > max(lost * size, worth):
         rest = residual(xp, tree, groups, found, arrays, seed)
         rounding = min(rounding, _OF_RESIDUAL * rest)
     # The result is a projection of the sum: not farther from it than zero is.
