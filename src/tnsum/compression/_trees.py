@@ -138,18 +138,19 @@ def _products(
     found: Orthogonal | Chain,
     kind: str,
     small: float,
-) -> float:
-    """What rounding is measured by, F of `_norms`, in the scale of what was found.
+) -> tuple[float, float]:
+    """What rounding is measured by, F of `_norms`, in the scale of what was found; and how many times
+    too small it may be.
 
     It need not be exact if it is at most `small`. What a sketch sees of it is a rough estimate, and
     serves there only.
     """
     if found.about is not None and _ROUGH * found.about <= small:
-        return _ROUGH * found.about
+        return found.about, _ROUGH
     enough = math.log2(small) + found.exponent if small > 0 else -math.inf
     power = 1 if kind == "bound" else 2
     log2 = log2_of_products(xp, tree, groups, power, enough) - found.exponent
-    return float(2.0 ** min(log2, 1000.0))
+    return float(2.0 ** min(log2, 1000.0)), 1.0
 
 
 def _truncated(
@@ -169,6 +170,7 @@ def _truncated(
     factor = precision * (_ROUNDING + _OF_ROWS * math.sqrt(largest_basis(tree, groups)[1]))
     worth = _WORTH * math.sqrt(len(tree)) * precision * size
     truncation: tuple[list[Array], float] | None = None
+    slack = 1.0
     if isinstance(found, Chain) and kind == "bound" and light > 0:
         # Along a path the arrays at hand show what rounding is measured by.
         small = min(light, worth) / (factor * math.sqrt(len(tree)))
@@ -176,8 +178,8 @@ def _truncated(
         arrays, dropped, product = truncated_chain(xp, found, left, 0.0, caps, small)
         truncation = arrays, dropped
     else:
-        product = _products(xp, tree, groups, found, kind, light / factor)
-    rounding = factor * product / size
+        product, slack = _products(xp, tree, groups, found, kind, light / factor)
+    rounding = factor * slack * product / size
     if size <= precision * product / _ZERO:
         # A sum of zeros is known exactly.
         warn_of_rounding(math.inf if product > 0 else 0.0, tolerance, stacklevel=5)
@@ -196,7 +198,7 @@ def _truncated(
             truncation = truncated(xp, tree, found, budget, noise, caps)
     arrays, dropped = truncation
     lost = math.hypot(dropped / size, loss) * margin
-    if rounding * size > max(lost * size, worth):
+    if rounding * size > max(lost * size, slack * worth):
         rest = residual(xp, tree, groups, found, arrays, seed)
         rounding = min(rounding, _OF_RESIDUAL * rest)
     # The result is a projection of the sum: not farther from it than zero is.
