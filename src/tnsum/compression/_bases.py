@@ -53,6 +53,10 @@ class Orthogonal:
     about : float or None
         What rounding is measured by (see `_norms`), in quadrature over the summands and in the scale of
         `core`, as a sketch sees it: in long trees up to some ten times too large or too small.
+    reduced : sequence of list of array
+        R_v for each branch but the root and each group, where they are kept.
+    is_measured : bool
+        Whether `lost` was measured, and not estimated from few columns.
     """
 
     bases: list[Basis]
@@ -60,6 +64,8 @@ class Orthogonal:
     exponent: float
     lost: float = 0.0
     about: float | None = None
+    reduced: Sequence[list[Array]] = ()
+    is_measured: bool = False
 
 
 def factors_at(

@@ -45,7 +45,7 @@ class Chain:
         For each branch but the root, and each group.
     taken : list of float
         The power of two that was taken out at each of them; they go on with what is left.
-    core, exponent, lost, about
+    core, exponent, lost, about, is_measured
         As for `Orthogonal`.
     """
 
@@ -56,6 +56,7 @@ class Chain:
     exponent: float
     lost: float = 0.0
     about: float | None = None
+    is_measured: bool = False
 
 
 def is_path(tree: Sequence[Branch]) -> bool:
@@ -99,7 +100,7 @@ def chain_of(xp: Namespace, x: Orthogonal) -> Chain:
     group.append(x.core[None, ..., None])
     taken = [0.0] * len(units)
     triangles = [[unit] for unit in units]
-    return Chain([group], triangles, taken, x.core, x.exponent, x.lost, x.about)
+    return Chain([group], triangles, taken, x.core, x.exponent, x.lost, x.about, x.is_measured)
 
 
 def truncated_chain(

@@ -94,7 +94,7 @@ def sketched_bases(
     core = total_of([factor.total() for factor in factors])
     squares.append([factor.squares for factor in factors])
     about = _products(xp, tree, reduced, squares, sketch.outside_squares)
-    return Orthogonal(bases, core, exponent, math.sqrt(lost), about)
+    return Orthogonal(bases, core, exponent, math.sqrt(lost), about, reduced)
 
 
 def _products(

@@ -81,6 +81,20 @@ class TestTensors:
                 found[c] = self._in_scale(list(each), self._outside_taken, c, 1)
         return found
 
+    def exponent_outside(self, v: int) -> float:
+        """The log2 that was taken out of O_v in all."""
+        total, u = 0.0, v
+        while u != len(self._tree) - 1:
+            parent = self._tree[u].parent
+            total += self._outside_taken.get(u, 0.0)
+            total += sum(self._exponent_inside(c) for c in self._tree[parent].children if c != u)
+            u = parent
+        return total
+
+    def _exponent_inside(self, v: int) -> float:
+        children = self._tree[v].children
+        return self._inside_taken.get(v, 0.0) + sum(map(self._exponent_inside, children))
+
     def _inside(self, tests: Sequence[Array | None], is_seen: Sequence[bool]) -> list[list[Array]]:
         """Some branches of each group through the test tensors; the others are empty."""
         xp, groups = self._xp, self._groups

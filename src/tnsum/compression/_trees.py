@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tnsum import _arrays
 from tnsum._matrices import length
-from tnsum._progress import Step, shown
+from tnsum._progress import Step, shown, unseen
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import Orthogonal, direct_bases
 from tnsum.compression._branches import Branch, Group, branches_of
@@ -31,7 +32,8 @@ from tnsum.compression._conversion import (
     zero_network,
 )
 from tnsum.compression._norms import log2_of_products
-from tnsum.compression._residual import residual
+from tnsum.compression._refining import krylov_bases, refined_bases
+from tnsum.compression._residual import measured_loss, residual
 from tnsum.compression._result import Compression, counted, warn_of_rounding
 from tnsum.compression._sketch import sketched_bases
 from tnsum.compression._truncation import truncated
@@ -39,6 +41,10 @@ from tnsum.summation import NetworkSum
 
 # Bases up to this size are cheaper to find by QR than by sketching.
 _SMALL, _SMALL_OF_PATH = 64, 96
+# The same where ranks are given and no tolerance: then a sketch takes several passes.
+_SMALL_BY_RANK = 256
+# What bases may lose beside what ranks drop, before they are refined.
+_LITTLE = 0.3
 # The rounding error in units of what it is measured by, and what is added to that, times the root of
 # the number of rows, as long columns round more: at most 2.9 in 2000 sums of small trees, 7.9 with
 # 10,000 rows and 25 with 60,000.
@@ -114,21 +120,59 @@ def _reduced(
     step: Step,
 ) -> tuple[Orthogonal | Chain, str]:
     """The sum in orthonormal bases of its branches, and what kind of error that allows."""
-    sketched: Orthogonal | None = None
     size, _ = largest_basis(tree, groups)
-    many = size > (_SMALL_OF_PATH if is_path(tree) else _SMALL)
-    if len(tree) > 1 and (method == "sketch" or (method == "auto" and many)):
-        enough = tolerance / (8 * math.sqrt(len(tree) - 1))
-        cap = max(cap for cap in caps if cap) if all(caps) else None
+    cap = max(cap for cap in caps if cap) if len(tree) > 1 and all(caps) else None
+    small = _SMALL_OF_PATH if is_path(tree) else _SMALL
+    if cap is not None and tolerance == 0:
+        small = _SMALL_BY_RANK
+    sketched: Orthogonal | None = None
+    if len(tree) > 1 and (method == "sketch" or (method == "auto" and size > small)):
         # A sketch that is nearly as wide as the sum is no gain.
         most = size // 2 if method == "auto" else None
-        sketched = sketched_bases(xp, tree, groups, enough, cap, precision, seed, most, step)
+        if cap is not None and tolerance == 0 and len(tree) == 2:
+            sketched = krylov_bases(xp, groups, cap, seed)
+        else:
+            enough = tolerance / (8 * math.sqrt(len(tree) - 1))
+            sketched = sketched_bases(xp, tree, groups, enough, cap, precision, seed, most, step)
+        if sketched is not None and cap is not None:
+            sketched = _by_rank(xp, tree, groups, sketched, tolerance, caps, seed)
     if sketched is not None:
-        return (chain_of(xp, sketched) if is_path(tree) else sketched), "estimate"
+        return sketched, "estimate"
     step()
     if is_path(tree):
         return direct_chain(xp, groups, step), "bound"
     return direct_bases(xp, tree, groups, step), "bound"
+
+
+def _by_rank(
+    xp: Namespace,
+    tree: Sequence[Branch],
+    groups: Sequence[Group],
+    found: Orthogonal,
+    tolerance: float,
+    caps: Sequence[int | None],
+    seed: int,
+) -> Orthogonal:
+    """Bases of limited size, refined unless they lose little beside what ranks drop in any case."""
+
+    def dropped(some: Orthogonal) -> float:
+        return truncated(xp, tree, some, 0.0, 0.0, caps)[1]
+
+    def held(some: Orthogonal) -> float:
+        # Powers of two that were taken out may differ.
+        squares = length(xp, some.core) ** 2 - dropped(some) ** 2
+        return float(squares * 4.0 ** (some.exponent - found.exponent))
+
+    size = length(xp, found.core)
+    if size == 0:
+        return found
+    if len(tree) > 2 or tolerance > 0:
+        if _LOSS * found.lost * size <= max(_LITTLE * dropped(found), tolerance * size / 2):
+            return found
+        found = refined_bases(xp, tree, groups, found, held, unseen)
+        size = length(xp, found.core)
+    lost = measured_loss(xp, tree, groups, found, dropped(found), seed)
+    return replace(found, lost=lost / size, is_measured=True)
 
 
 def _products(
@@ -171,6 +215,8 @@ def _truncated(
     worth = _WORTH * math.sqrt(len(tree)) * precision * size
     truncation: tuple[list[Array], float] | None = None
     slack = 1.0
+    if kind == "estimate" and is_path(tree) and isinstance(found, Orthogonal):
+        found = chain_of(xp, found)
     if isinstance(found, Chain) and kind == "bound" and light > 0:
         # Along a path the arrays at hand show what rounding is measured by.
         small = min(light, worth) / (factor * math.sqrt(len(tree)))
@@ -184,7 +230,7 @@ def _truncated(
         # A sum of zeros is known exactly.
         warn_of_rounding(math.inf if product > 0 else 0.0, tolerance, stacklevel=5)
         return None, 1.0
-    loss = _LOSS * found.lost
+    loss = found.lost if found.is_measured else _LOSS * found.lost
     margin = _MARGIN if loss else 1.0
     if truncation is None or rounding * size > light:
         # What is dropped and lost is orthogonal; rounding is not, and adds up.
@@ -198,9 +244,12 @@ def _truncated(
             truncation = truncated(xp, tree, found, budget, noise, caps)
     arrays, dropped = truncation
     lost = math.hypot(dropped / size, loss) * margin
+    if found.is_measured:
+        # Relative to the sum, which is larger than what the bases hold of it.
+        lost /= math.hypot(1.0, loss)
     if rounding * size > max(lost * size, slack * worth):
-        rest = residual(xp, tree, groups, found, arrays, seed)
-        rounding = min(rounding, _OF_RESIDUAL * rest)
+        rest = residual(xp, tree, groups, arrays, found.exponent, seed)
+        rounding = min(rounding, _OF_RESIDUAL * rest / size)
     # The result is a projection of the sum: not farther from it than zero is.
     error = min(lost, 1.0) + rounding
     is_capped = any(cap is not None for cap in caps)

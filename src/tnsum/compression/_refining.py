@@ -1,0 +1,237 @@
+"""Bases of a given size, refined until they hold as much of the sum as bases of that size can.
+
+A sketch of a few more columns than the rank wanted finds the leading directions only as far as the
+singular values beyond them are small. Where these fall slowly, it may lose a third of what the best
+network of that rank holds. Each further pass through the lazy sum multiplies by it and its adjoint once
+more, so that the leading directions prevail.
+
+*Matrices* (trees of two nodes). The blocks that passes give are all kept: with X the sum, the basis
+spans Y, X X^H Y, (X X^H)^2 Y, ... for a few random columns Y. This is the block Krylov method (C. Musco
+and C. Musco, Randomized block Krylov methods, 2015): about 1 / sqrt(e) passes for a relative excess e of
+the error, where iterating a subspace takes 1 / e.
+
+*All other trees.* What lies outside branch v in the network found so far has an orthonormal basis N_v.
+With it in place of random test tensors, O_v = (all outside branch v of each summand) N_v^H, and
+
+    Y_v = sum over m of T_v[m] O_v[m]
+
+spans the leading directions of branch v better than before: this is one step of subspace iteration for
+all modes, as in higher-order orthogonal iteration (L. De Lathauwer, B. De Moor and J. Vandewalle, On the
+best rank-(R1, ..., RN) approximation, 2000).
+
+Passes end when what they still gain, extrapolated, is below a few ten-thousandths of what is held.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tnsum._arrays import astype, device_of
+from tnsum._matrices import adjoint, in_double, left_vectors, length, range_of
+from tnsum._scale import rescaled_together
+from tnsum._typing import Array, Namespace
+from tnsum.compression._bases import (
+    FEW_ROWS,
+    Basis,
+    Orthogonal,
+    factors_at,
+    n_siblings,
+    side_by_side,
+    unit_vectors,
+)
+from tnsum.compression._branches import Branch, Group, moved
+from tnsum.compression._products import absorbed, pieces_of, total_of
+from tnsum.compression._test_tensors import uniform
+
+# What further passes may still gain, relative to what is held; and the most passes.
+_ENOUGH, _MOST = 8e-4, 40
+# The columns of a Krylov block beyond the rank.
+_SPARE = 4
+# Directions so many times weaker than the leading one of a block add rounding only.
+_WEAK = 1e-5
+
+
+class _Gains:
+    """Whether passes still gain enough, from what is held after each of them."""
+
+    def __init__(self) -> None:
+        self._held: list[float] = []
+
+    def are_small(self, held: float) -> bool:
+        """Whether what further passes gain, extrapolated, is small beside what is held now."""
+        self._held.append(held)
+        if len(self._held) < 3:
+            return False
+        before, last = (b - a for a, b in zip(self._held[-3:-1], self._held[-2:], strict=True))
+        last = max(last, 0.0)
+        ratio = min(last / before, 0.95) if before > 0 else 0.0
+        return last * ratio / (1 - ratio) <= _ENOUGH * held
+
+
+def krylov_bases(xp: Namespace, groups: Sequence[Group], rank: int, seed: int) -> Orthogonal:
+    """A sum of products of two matrices in a basis of the leading directions of its range."""
+    # The sum is one product of two matrices, with the terms of all summands side by side.
+    left = side_by_side(xp, [xp.matrix_transpose(group[0]) for group in groups])
+    lasts = [xp.reshape(group[1], (-1, group[1].shape[2])) for group in groups]
+    right = lasts[0] if len(lasts) == 1 else xp.concat(lasts, axis=0)
+    rows, columns = left.shape[0], right.shape[1]
+    most = min(rows, columns, left.shape[1])
+    width = min(most, rank + max(_SPARE, rank // 4))
+    numbers = uniform(np.random.PCG64(seed), (columns, width))
+    outside = xp.asarray(numbers, dtype=right.dtype, device=device_of(right))
+    basis, core = None, None
+    gram: Array = None
+    gains = _Gains()
+    for _ in range(_MOST):
+        block = left @ (right @ outside)
+        room = most - (0 if basis is None else basis.shape[1])
+        block = _orthonormal_beside(xp, basis, block / (length(xp, block) or 1.0))[:, :room]
+        if block.shape[1] == 0:
+            break
+        image = (adjoint(xp, block) @ left) @ right
+        basis = block if basis is None else xp.concat([basis, block], axis=1)
+        core = image if core is None else xp.concat([core, image], axis=0)
+        gram = _bordered(xp, gram, in_double(xp, core), in_double(xp, image))
+        outside = adjoint(xp, image)
+        if basis.shape[1] >= most:
+            break
+        if gains.are_small(float(xp.sum(xp.linalg.eigvalsh(gram)[-rank:]))):
+            break
+    assert basis is not None
+    assert core is not None
+    # All but the leading directions have served; in single precision the Gram matrix resolves them.
+    if core.dtype == gram.dtype:
+        turn = left_vectors(xp, core)[0]
+    else:
+        turn = astype(xp, xp.flip(xp.linalg.eigh(gram)[1], axis=1), core.dtype)
+    turn = turn[:, :width]
+    basis, core = basis @ turn, adjoint(xp, turn) @ core
+    return Orthogonal([Basis(basis, (rows,), width)], core, 0.0)
+
+
+def _bordered(xp: Namespace, gram: Array | None, core: Array, image: Array) -> Array:
+    """The Gram matrix of the rows of a core, from that of all rows but the last ones."""
+    border = core @ adjoint(xp, image)
+    if gram is None:
+        return border
+    above = xp.concat([gram, border[: gram.shape[0], :]], axis=1)
+    return xp.concat([above, adjoint(xp, border)], axis=0)
+
+
+def _orthonormal_beside(xp: Namespace, basis: Array | None, block: Array) -> Array:
+    """An orthonormal basis of what a block adds to an orthonormal basis."""
+    if basis is not None:
+        for _ in range(2):
+            block = block - basis @ (adjoint(xp, basis) @ block)
+    block, values = range_of(xp, block)
+    return block[:, : int(np.sum(values > _WEAK * values[0]))]
+
+
+def refined_bases(
+    xp: Namespace,
+    tree: Sequence[Branch],
+    groups: Sequence[Group],
+    found: Orthogonal,
+    held: Callable[[Orthogonal], float],
+    step: Callable[[], None],
+) -> Orthogonal:
+    """The sum in bases refined by passes, as long as these gain; `held` is what is to grow."""
+    gains = _Gains()
+    gains.are_small(held(found))
+    for _ in range(_MOST):
+        found = _pass(xp, tree, groups, found)
+        step()
+        if gains.are_small(held(found)):
+            break
+    return found
+
+
+def _pass(
+    xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], found: Orthogonal
+) -> Orthogonal:
+    """The sum in the bases that the outsides of a network near it give."""
+    outside = _outside(xp, tree, groups, found)
+    bases: list[Basis] = []
+    reduced: list[list[Array]] = []
+    exponent = 0.0
+    for v in range(len(tree) - 1):
+        factors = factors_at(xp, tree, groups, reduced, v)
+        if math.prod(factors[0].rows) <= FEW_ROWS:
+            basis, columns = unit_vectors(factors)
+        else:
+            pairs = zip(factors, outside[v], strict=True)
+            seen = total_of([factor.times(each) for factor, each in pairs])
+            matrix, values = range_of(xp, seen)
+            matrix = matrix[:, : max(1, int(np.sum(values > _WEAK * values[0])))]
+            basis = Basis(matrix, factors[0].rows, matrix.shape[1])
+            columns = [factor.projected(matrix) for factor in factors]
+        columns, taken = rescaled_together(xp, columns, n_siblings(tree, v))
+        bases.append(basis)
+        reduced.append(columns)
+        exponent += taken
+    factors = factors_at(xp, tree, groups, reduced, len(tree) - 1)
+    core = total_of([factor.total() for factor in factors])
+    return Orthogonal(bases, core, exponent, 0.0, found.about, reduced)
+
+
+def _outside(
+    xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], found: Orthogonal
+) -> list[list[Array]]:
+    """O_v for each branch but the root and each group, of shape (m, rank up, width)."""
+    outside: list[list[Array]] = [[] for _ in tree]
+    triangles: list[Array] = [found.core] * len(tree)
+    for v in range(len(tree) - 1, -1, -1):
+        children = tree[v].children
+        if not children:
+            continue
+        if v == len(tree) - 1:
+            full = found.core[..., None]
+        else:
+            basis = found.bases[v]
+            full = triangles[v] if basis.matrix is None else basis.matrix @ triangles[v]
+            full = xp.reshape(full, (*basis.rows, -1))
+        for k, c in enumerate(children):
+            matrix = xp.reshape(moved(xp, full, k, 0), (full.shape[k], -1))
+            # The rows of N are an orthonormal basis of what is outside; all of it, where it is small.
+            if matrix.shape[1] > matrix.shape[0]:
+                turned, triangle = xp.linalg.qr(adjoint(xp, matrix))
+                triangles[c] = adjoint(xp, triangle)
+            else:
+                turned = xp.eye(matrix.shape[1], dtype=matrix.dtype, device=device_of(matrix))
+                triangles[c] = matrix
+            columns = []
+            for g, group in enumerate(groups):
+                above = outside[v][g] if v < len(tree) - 1 else None
+                siblings = [None if d == c else found.reduced[d][g] for d in children]
+                columns.append(_projected(xp, group[v], above, siblings, turned, k))
+            # Only ratios between summands matter.
+            outside[c], _ = rescaled_together(xp, columns, 2)
+    return outside
+
+
+def _projected(
+    xp: Namespace,
+    array: Array,
+    above: Array | None,
+    siblings: Sequence[Array | None],
+    turned: Array,
+    k: int,
+) -> Array:
+    """What is outside child number k of a node, in each summand, on the columns of a basis."""
+    rank = array.shape[k + 1]
+    sizes = [s.shape[-1] for s in siblings if s is not None]
+    width = 1 if above is None else above.shape[-1]
+    found = []
+    for piece in pieces_of(array, rank * math.prod(sizes) * array.shape[-2] * width):
+        part = absorbed(
+            xp, array[piece, ...], [None if s is None else s[piece, ...] for s in siblings], 0
+        )
+        part = moved(xp, part, k + 1, 1)
+        m, up = part.shape[0], part.shape[-1]
+        if above is not None:
+            part = xp.matmul(xp.reshape(part, (m, -1, up)), above[piece, ...])
+        found.append(xp.reshape(xp.reshape(part, (m * rank, -1)) @ turned, (m, rank, -1)))
+    return found[0] if len(found) == 1 else xp.concat(found, axis=0)
