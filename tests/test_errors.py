@@ -5,9 +5,12 @@ that the table reaches every `raise` of the package's modules.
 """
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import array_api_strict as strict
 import numpy as np
@@ -422,7 +425,20 @@ OWN_TABLE = (
     "_accumulator_files", "_packing", "_replacing", "_tensor_files", "_unpacking", "storage",
     "_tree_bases", "decomposition",
 )  # fmt: skip
+
+
+def traced() -> None:
+    """JAX, which small tests do not import, is tracing an array."""
+    stand_in = SimpleNamespace(core=SimpleNamespace(Tracer=np.ndarray))
+    with patch.dict(sys.modules, {"jax": stand_in}):
+        _arrays.check_values("compress", [np.ones(2)])
+
+
 ARRAYS: list[Row] = [
+    (traced, NetworkError,
+     "compress needs arrays with values, on which its decisions depend; JAX is tracing these. Call it "
+     "outside of functions that jax.jit, jax.grad or jax.vmap transforms: inside, contract, entries, "
+     "norm, distance and inner take the lazy sum itself."),
     (lambda: _arrays.on_host(away), NetworkError,
      re.compile(r"Arrays must be dense and have values that NumPy can hold; Array came: .+")),
     (lambda: Network({"A": (away, ("i", "j"))}).to_device("nowhere"), NetworkError,

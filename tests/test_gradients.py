@@ -257,6 +257,207 @@ def test_torch_keeps_single_precision_through_weights_measures_and_gradients(dty
         assert float(gradient.abs().max()) > 0
 
 
+def test_contract_has_second_derivatives() -> None:
+    """With respect to its two nodes, of which a tensor is a product."""
+    torch = pytest.importorskip("torch")
+    case = BY_NAME["two_nodes"]
+    leaves = torch_leaves(case, "float64")
+    assert torch.autograd.gradgradcheck(lambda *each: repeated(case, each).contract(), leaves)
+    jax, (x, y, _) = jax_networks(case)
+    square = jax.jit(jax.hessian(lambda w: ((w * x + y).contract() ** 2).sum()))
+    wanted = 2 * np.linalg.norm(np.asarray(x.contract())) ** 2
+    assert float(square(jax.numpy.asarray(3.0))) == pytest.approx(wanted, rel=1e-12)
+
+
+# compress
+
+
+TREES = ("lone_vector", "two_nodes", "chain5", "tensor_train5", "star3", "comb", "operator_train6")
+
+
+def repeated(case: Case, leaves: Sequence[Any]) -> NetworkSum:
+    """w x + v y + 2 w x of the arrays of x and y and the weights w and v."""
+    n = len(case.nodes)
+    parts = [dict(zip(case.nodes, leaves[k : k + n], strict=True)) for k in (0, n)]
+    x, y = _nets(case, parts)
+    w = leaves[-1]
+    return w[0] * x + w[1] * y + (2 * w[0]) * x
+
+
+def torch_leaves(case: Case, dtype: str, seed: int = 0) -> list[Any]:
+    of = library("torch")
+    terms = [arrays(case, k % 2, seed=seed + k, dtype=dtype) for k in range(2)]
+    flat = [array for one in terms for array in one.values()]
+    weights = np.array([1.5, -0.5]).astype(dtype)
+    return [of.convert(array).requires_grad_() for array in (*flat, weights)]
+
+
+def gradients_of(number: Any, leaves: Sequence[Any]) -> list[Array]:
+    import torch
+
+    found = torch.autograd.grad(number, leaves, retain_graph=True)
+    return [gradient.resolve_conj().numpy() for gradient in found]
+
+
+@pytest.mark.parametrize("name", TREES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("method", ["direct", "sketch"])
+def test_torch_gradients_flow_through_compress(name: str, dtype: str, method: str) -> None:
+    """Where nothing is dropped they are those of the sum, though its terms repeat."""
+    of, case = library("torch"), BY_NAME[name]
+    leaves = torch_leaves(case, dtype)
+    y = network(case, arrays(case, 1, seed=9, dtype=dtype), of)
+    probe = of.convert(np.random.default_rng(0).uniform(0.5, 1.5, case.shape).astype(dtype))
+
+    def numbers(x: Any) -> list[Any]:
+        dense = (probe * x.contract()).sum()
+        return [tnsum.norm(x), abs(tnsum.inner(y, x)), abs(dense), tnsum.distance(x, y)]
+
+    s = repeated(case, leaves)
+    c = tnsum.compress(s, method=method)
+    single = dtype in ("float32", "complex64")
+    assert c.error < (1e-4 if single else 1e-12)
+    for got, wanted in zip(numbers(c.network), numbers(s), strict=True):
+        pairs = zip(gradients_of(got, leaves), gradients_of(wanted, leaves), strict=True)
+        assert max(relative_error(a, b) for a, b in pairs) < (1e-3 if single else 1e-11)
+
+
+@pytest.mark.parametrize("name", ["two_nodes", "tensor_train5", "star3"])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_torch_gradients_through_compress_agree_with_finite_differences(
+    name: str, dtype: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    case = BY_NAME[name]
+    y = network(case, arrays(case, 1, seed=9, dtype=dtype), library("torch"))
+
+    def function(*leaves: Any) -> Any:
+        x = tnsum.compress(repeated(case, leaves)).network
+        return x.contract(), tnsum.norm(x), tnsum.inner(y, x), tnsum.distance(x, y)
+
+    assert torch.autograd.gradcheck(function, torch_leaves(case, dtype), fast_mode=True)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_torch_gradients_through_a_truncation_are_those_of_the_projection(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    case = tall("two_nodes", 6)
+    leaves = torch_leaves(case, dtype)
+    s = repeated(case, leaves)
+    c = tnsum.compress(s, max_rank=1)
+    assert c.error > 1e-3
+    d = s.contract()
+    u, _, v = np.linalg.svd(d.detach().resolve_conj().numpy())
+    left, right = (
+        torch.from_numpy(p) for p in (u[:, :1] @ u[:, :1].conj().T, v[:1].conj().T @ v[:1])
+    )
+    projected = left @ d + d @ right - left @ d @ right
+    probe = torch.from_numpy(np.random.default_rng(0).uniform(0.5, 1.5, case.shape).astype(dtype))
+    pairs = [((probe * x).sum().real, leaves) for x in (c.network.contract(), projected)]
+    got, wanted = (gradients_of(*pair) for pair in pairs)
+    assert max(relative_error(a, b) for a, b in zip(got, wanted, strict=True)) < 1e-10
+    # That of the norm is exact, whatever is dropped.
+    exact = torch.linalg.matrix_norm(d, ord=2)
+    pairs = [(number, leaves) for number in (tnsum.norm(c.network), exact)]
+    got, wanted = (gradients_of(*pair) for pair in pairs)
+    assert max(relative_error(a, b) for a, b in zip(got, wanted, strict=True)) < 1e-10
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_torch_gradients_through_compress_of_extreme_scales(dtype: str) -> None:
+    case = BY_NAME["tensor_train5"]
+    leaves = torch_leaves(case, dtype)
+    size = 2.0**-80 if dtype == "float32" else 2.0**-600
+    s = repeated(case, leaves)
+    got = gradients_of(tnsum.norm((1 / size) * tnsum.compress(size * s).network), leaves)
+    wanted = gradients_of(tnsum.norm(s), leaves)
+    near = 1e-3 if dtype == "float32" else 1e-11
+    assert max(relative_error(a, b) for a, b in zip(got, wanted, strict=True)) < near
+
+
+def test_compress_of_torch_tensors_with_gradients_is_that_of_those_without() -> None:
+    case = BY_NAME["tensor_train5"]
+    leaves = torch_leaves(case, "float64")
+    s = repeated(case, leaves)
+    plain = repeated(case, [leaf.detach() for leaf in leaves])
+    for options in (
+        {"max_rank": 2},
+        {"tolerance": 0.1},
+        {"max_rank": 1, "method": "sketch"},
+    ):
+        found, other = (tnsum.compress(x, **options) for x in (s, plain))
+        assert found.ranks == other.ranks
+        assert found.error == other.error
+        assert tnsum.distance(found.network, other.network, relative=True) < 1e-14
+        assert not any(array.requires_grad for array in other.network.arrays.values())
+
+
+def test_no_gradient_flows_through_fits_zeros_and_accumulators() -> None:
+    for name in ("ring4", "tensor_train5"):
+        leaves = torch_leaves(BY_NAME[name], "float64")
+        s = repeated(BY_NAME[name], leaves)
+        x = s if name == "ring4" else s - s
+        found = tnsum.compress(x, max_rank=2).network
+        assert not any(array.requires_grad for array in found.arrays.values())
+    accumulator = tnsum.SumAccumulator(s.topology, s.shape, max_rank=4)
+    accumulator.add(s)
+    found = accumulator.compress().network
+    assert not any(array.requires_grad for array in found.arrays.values())
+
+
+def _decomposed(array: Any) -> Any:
+    return tnsum.decompose(array, "tucker", ranks=2).contract()
+
+
+def _decomposed_stack(array: Any) -> Any:
+    return tnsum.decompose_stack(array, "tensor_train", ranks=1).contract()
+
+
+def _compressed(array: Any) -> Any:
+    x = tnsum.chain([array, array])
+    return tnsum.norm(tnsum.compress(x + x, max_rank=2).network)
+
+
+def _compressed_by_weight(array: Any) -> Any:
+    x = tnsum.chain([np.ones((2, 2)), np.ones((2, 2))])
+    x = tnsum.interop.to_library(x, "jax")
+    return tnsum.norm(tnsum.compress(array[0, 0] * x, max_rank=2).network)
+
+
+def _accumulated(array: Any) -> Any:
+    x = tnsum.chain([array, array])
+    accumulator = tnsum.SumAccumulator(x.topology, x.shape, max_rank=2)
+    accumulator.add(x, weight=2.0)
+    return tnsum.norm(accumulator.compress().network)
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (_compressed, "compress"),
+        (_compressed_by_weight, "compress"),
+        (_accumulated, "SumAccumulator.add"),
+        (_decomposed, "decompose"),
+        (_decomposed_stack, "decompose_stack"),
+    ],
+)
+@pytest.mark.parametrize("transformation", ["grad", "jit", "vmap"])
+def test_what_looks_at_values_says_so_where_jax_traces(
+    function: Callable[[Any], Any], what: str, transformation: str
+) -> None:
+    of = library("jax")
+    import jax
+
+    array = of.convert(np.ones((3, 2, 2) if transformation == "vmap" else (2, 2)))
+    with pytest.raises(NetworkError) as raised:
+        getattr(jax, transformation)(function)(array)
+    assert str(raised.value) == (
+        f"{what} needs arrays with values, on which its decisions depend; JAX is tracing these. "
+        f"Call it outside of functions that jax.jit, jax.grad or jax.vmap transforms: inside, "
+        f"contract, entries, norm, distance and inner take the lazy sum itself."
+    )
+
+
 def jax_networks(case: Case, n: int = 3) -> tuple[Any, list[Network]]:
     of = library("jax")
     import jax

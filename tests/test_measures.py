@@ -199,7 +199,7 @@ SCALED = {
 LONG = [
     *(("numpy", factors) for factors in SCALED),
     pytest.param("array_api_strict", "large then small", marks=pytest.mark.large),
-    pytest.param("torch", "small then large", marks=pytest.mark.large),
+    *(pytest.param("torch", factors, marks=pytest.mark.large) for factors in SCALED),
 ]
 
 

@@ -140,6 +140,16 @@ def is_traced(array: Array) -> bool:
     return jax is not None and isinstance(array, jax.core.Tracer)
 
 
+def check_values(what: str, arrays: Iterable[Array]) -> None:
+    """Raise if what looks at values is to run where JAX has none yet."""
+    if any(map(is_traced, arrays)):
+        raise NetworkError(
+            f"{what} needs arrays with values, on which its decisions depend; JAX is tracing these. "
+            f"Call it outside of functions that jax.jit, jax.grad or jax.vmap transforms: inside, "
+            f"contract, entries, norm, distance and inner take the lazy sum itself."
+        )
+
+
 def is_torch(xp: Namespace) -> bool:
     return library(xp) == "torch"
 

@@ -53,10 +53,10 @@ def triangle(xp: Namespace, matrix: Array) -> Array:
         # Half of the time for a narrow matrix goes into finding where its triangle is.
         whole, _ = np.linalg.qr(matrix, mode="raw")
         return np.where(_upper(n_columns), whole.T[:n_columns], 0)
-    if is_jax(xp) or (is_torch(xp) and matrix.requires_grad):
-        basis = constant(xp, xp.linalg.qr(constant(xp, matrix))[0])
+    if is_jax(xp) or _is_tracked(matrix):
+        basis = constant(xp, qr(xp, constant(xp, matrix))[0])
         return conj(xp, basis).T @ matrix
-    return xp.linalg.qr(matrix)[1]
+    return qr(xp, matrix)[1]
 
 
 _NARROW = 64
@@ -65,6 +65,39 @@ _NARROW = 64
 @lru_cache(maxsize=_NARROW)
 def _upper(n: int) -> Array:
     return np.triu(np.ones((n, n), dtype=bool))
+
+
+def qr(xp: Namespace, matrix: Array) -> tuple[Array, Array]:
+    """The QR decomposition of a matrix, also of one whose columns are dependent.
+
+    What is left of a dependent column is machine precision times as small as the column, and machine
+    precision times smaller again for each further one, down to numbers that MKL, which PyTorch calls,
+    divides by without a look, so that infinities and NaN come back. Then the columns are
+    made independent first, by no more than the rounding error of a QR decomposition.
+    """
+    basis, triangle = xp.linalg.qr(matrix)
+    if is_torch(xp) and _is_known(xp, triangle) is False and _is_known(xp, matrix):
+        return _stirred_qr(xp, matrix)
+    return basis, triangle
+
+
+def _is_known(xp: Namespace, array: Array) -> bool | None:
+    """Whether all entries are finite; None if that cannot be seen, as within torch.func.vmap."""
+    try:
+        return bool(xp.all(xp.isfinite(array)))
+    except RuntimeError:
+        return None
+
+
+def _stirred_qr(xp: Namespace, matrix: Array) -> tuple[Array, Array]:
+    """The QR decomposition of a matrix with noise of the size of the rounding error in each column."""
+    sizes = xp.max(xp.abs(matrix), axis=0)
+    noise = np.random.default_rng(0).uniform(-1, 1, tuple(matrix.shape))
+    noise = xp.asarray(noise, dtype=sizes.dtype, device=device_of(matrix))
+    unit = matrix / xp.where(sizes > 0, sizes, xp.ones_like(sizes))
+    # Less would be lost beside the entries.
+    basis, triangle = xp.linalg.qr(unit + noise * float(xp.finfo(sizes.dtype).eps))
+    return basis, triangle * sizes
 
 
 def svd(xp: Namespace, matrix: Array) -> tuple[Array, Array, Array]:
@@ -114,7 +147,7 @@ def left_vectors(xp: Namespace, matrix: Array) -> tuple[Array, np.ndarray[Any, A
     rows, columns = matrix.shape
     basis = None
     if rows > _LONG * columns:
-        basis, matrix = xp.linalg.qr(matrix)
+        basis, matrix = qr(xp, matrix)
     elif columns > _LONG * rows:
         matrix = adjoint(xp, triangle(xp, adjoint(xp, matrix)))
     vectors, values, _ = svd(xp, matrix)

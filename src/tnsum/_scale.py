@@ -1,18 +1,27 @@
 """Arrays with a power of two beside them, so that long products neither overflow nor underflow.
 
-The power is the exponent's, a real number in an array of its own; zero is scaled by nothing. No gradient
-flows through a power of two: it is taken out here and multiplied back there.
+The power is the exponent's, a real number in an array of its own, or one for each network of a stack.
+That of zero is far below any other, so that zero sets no scale where terms are added. No gradient flows
+through a power of two: it is taken out here and multiplied back there.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 import numpy as np
 
-from tnsum._arrays import astype, constant, dtype_name, is_on_host, library
+from tnsum._arrays import (
+    astype,
+    constant,
+    device_of,
+    dtype_name,
+    is_on_host,
+    library,
+    real_dtype,
+)
 from tnsum._matrices import length
-from tnsum._typing import Array, DType, Namespace
+from tnsum._typing import Array, DType, Label, Namespace, Operand
 
 Scaled: TypeAlias = tuple[Array, Array]
 """An array, and the exponent of the power of two that it is to be multiplied by."""
@@ -27,35 +36,77 @@ def reach(dtype: DType) -> float:
 
 
 def rescaled(xp: Namespace, array: Array) -> tuple[Array, Array]:
-    """The array scaled to a largest entry near one if that was extreme, and the log2 taken out."""
-    limit = 30.0 if dtype_name(array.dtype) in ("float32", "complex64") else 300.0
-    if library(xp) == "numpy":
-        largest = float(np.max(np.abs(array)))
-        if largest == 0 or not np.isfinite(largest) or abs(np.log2(largest)) <= limit:
-            return array, np.float64(0)
-        exponent = np.floor(np.log2(largest))
-        return unscaled(xp, array, -exponent), exponent
-    # Without looking at the values, which a traced array does not have.
-    largest = constant(xp, xp.max(xp.abs(array)))
-    usable = (largest > 0) & xp.isfinite(largest)
-    exponent = xp.floor(xp.log2(xp.where(usable, largest, xp.ones_like(largest))))
-    exponent = xp.where(xp.abs(exponent) > limit, exponent, xp.zeros_like(exponent))
-    return unscaled(xp, array, -exponent), exponent
+    """The array scaled to a largest entry near one if that was extreme, and the log2 taken out.
 
-
-def rescaled_each(xp: Namespace, array: Array, axis: int, least: float) -> tuple[Array, Array]:
-    """The array with the largest entry at each index of an axis near one, and the log2 taken out.
-
-    Where no log2 exceeds `least` nothing is changed, if the values can be looked at.
+    Nothing is taken out of zero: this is for factors, not for terms.
     """
+    array, exponent = rescaled_if_extreme(xp, array, None, extreme(array.dtype))
+    if exponent is None:
+        return array, np.float64(0)
+    return array, xp.where(exponent == OF_ZERO, xp.zeros_like(exponent), exponent)
+
+
+def extreme(dtype: DType) -> float:
+    """The log2 beyond which an array is rescaled: the product of two others is in range, and squared."""
+    return 30.0 if dtype_name(dtype) in ("float32", "complex64") else 300.0
+
+
+def rescaled_each(xp: Namespace, array: Array, axis: int, limit: float) -> tuple[Array, Array]:
+    """The array with its part at each index of an axis near one, and the log2 taken out of each.
+
+    Only a log2 beyond the limit is taken out. That of zero is OF_ZERO.
+    """
+    scaled, exponents = rescaled_if_extreme(xp, array, axis, limit)
+    return scaled, np.zeros(array.shape[axis]) if exponents is None else exponents
+
+
+def rescaled_if_extreme(
+    xp: Namespace, array: Array, axis: int | None, limit: float
+) -> tuple[Array, Array | None]:
+    """The same, or for the whole array if there is no axis; the exponents are None where all are zero,
+    as far as one look tells (NumPy).
+    """
+    if is_on_host(array) and _is_near(array, axis, limit):
+        return array, None
     others = tuple(k for k in range(array.ndim) if k != axis)
-    largest = constant(xp, xp.max(xp.abs(array), axis=others))
+    largest = xp.abs(constant(xp, array))
+    largest = xp.max(largest, axis=others, keepdims=True) if others else largest
     usable = (largest > 0) & xp.isfinite(largest)
     exponents = xp.floor(xp.log2(xp.where(usable, largest, xp.ones_like(largest))))
-    if is_on_host(array) and np.max(np.abs(exponents)) <= least:
-        return array, np.zeros_like(exponents)
-    shape = tuple(-1 if k == axis else 1 for k in range(array.ndim))
-    return unscaled(xp, array, xp.reshape(-exponents, shape)), exponents
+    exponents = xp.where(xp.abs(exponents) > limit, exponents, xp.zeros_like(exponents))
+    array = unscaled(xp, array, -exponents)
+    exponents = xp.where(largest == 0, xp.full_like(exponents, OF_ZERO), exponents)
+    return array, xp.reshape(exponents, () if axis is None else (array.shape[axis],))
+
+
+def _is_near(array: Array, axis: int | None, limit: float) -> bool:
+    """Whether the log2 of the norm of every part of one of NumPy's arrays is within a limit of zero."""
+    low, high = 4.0**-limit, 4.0**limit
+    if axis is None:
+        flat = array.ravel(order="K")
+        return bool(low <= np.vdot(flat, flat).real <= high)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = _squares(array, axis)
+    # No comparison holds with what is no number.
+    if squares.shape[0] <= _FEW:
+        return all(low <= square <= high for square in squares.tolist())
+    return bool(squares.min() >= low and squares.max() <= high)
+
+
+# So many numbers are compared one by one in less time than a reduction takes to start.
+_FEW = 32
+
+
+def _squares(array: Array, axis: int) -> Array:
+    """The squared norm of the part at each index of an axis."""
+    n = array.shape[axis]
+    before = math.prod(array.shape[:axis])
+    if before == 1:
+        flat = array.reshape(n, -1)
+        return np.vecdot(flat, flat).real
+    flat = array.reshape(before, -1).T
+    squares: Array = np.vecdot(flat, flat).real
+    return squares if squares.shape[0] == n else squares.reshape(n, -1).sum(axis=1)
 
 
 def is_in_range(array: Array, limit: float) -> bool:
@@ -120,11 +171,15 @@ _NEAR = 20
 
 def unscaled(xp: Namespace, array: Array, exponent: Array) -> Array:
     """The array times two to the exponent, in two steps that overflow only if the result does."""
-    if library(xp) == "numpy" and not np.any(exponent):
-        return array
-    half = xp.floor(exponent / 2)
     # Beyond the range of the dtype the result is zero or infinite in any case; clipped, a zero stays.
     limit = 120.0 if dtype_name(array.dtype) in ("float32", "complex64") else 1000.0
+    if library(xp) == "numpy":
+        largest = np.max(np.abs(exponent))
+        if largest == 0:
+            return array
+        if largest <= limit:
+            return array * _power_of_two(xp, exponent, array.dtype)
+    half = xp.floor(exponent / 2)
     for part in (half, exponent - half):
         array = array * _power_of_two(xp, xp.clip(part, -limit, limit), array.dtype)
     return array
@@ -140,3 +195,63 @@ def plus(xp: Namespace, a: Scaled | None, b: Scaled) -> Scaled:
         return b
     top = xp.maximum(a[1], b[1])
     return unscaled(xp, a[0], a[1] - top) + unscaled(xp, b[0], b[1] - top), top
+
+
+def added(xp: Namespace, numbers: Array, exponents: Array) -> Scaled:
+    """The sum of numbers, each with a power of two beside it."""
+    top = xp.max(exponents)
+    return xp.sum(unscaled(xp, numbers, exponents - top)), top
+
+
+def beside(xp: Namespace, number: Array, exponent: float) -> Array:
+    """A power of two that is a Python number, as an array that may stand beside another."""
+    dtype = real_dtype(xp, number.dtype)
+    return xp.asarray(exponent, dtype=dtype, device=device_of(number))
+
+
+# powers of two that networks of a stack have each for itself, as arrays whose axes have names
+
+
+def together(xp: Namespace, a: Operand | None, b: Operand | None) -> Operand | None:
+    """The powers of a product of two; None stands for none."""
+    if a is None or b is None:
+        return b if a is None else a
+    modes = (*a[1], *(m for m in b[1] if m not in a[1]))
+    return _along(xp, a, modes) + _along(xp, b, modes), modes
+
+
+def multiplied_in(
+    xp: Namespace, operand: Operand, powers: Operand | None, keep: Collection[Label]
+) -> tuple[Operand, Operand | None]:
+    """An operand times those powers that belong to modes about to be summed, and the others.
+
+    Along a mode that is summed only the largest is left, which is that of the sum.
+    """
+    if powers is None or all(mode in keep for mode in powers[1]):
+        return operand, powers
+    (array, modes), (exponents, held) = operand, powers
+    summed = tuple(k for k, mode in enumerate(held) if mode not in keep)
+    top = xp.max(exponents, axis=summed, keepdims=True)
+    array = unscaled(xp, array, _along(xp, (exponents - top, held), modes))
+    kept = tuple(k for k, mode in enumerate(held) if mode in keep)
+    top = xp.reshape(top, tuple(exponents.shape[k] for k in kept))
+    return (array, modes), (top, tuple(held[k] for k in kept))
+
+
+def spread(
+    xp: Namespace, powers: Operand | None, modes: Sequence[Label], shape: Sequence[int], like: Array
+) -> Array:
+    """The powers along modes of these sizes, with none elsewhere; zeros for None."""
+    zeros = xp.zeros(tuple(shape), dtype=real_dtype(xp, like.dtype), device=device_of(like))
+    return zeros if powers is None else zeros + _along(xp, powers, modes)
+
+
+def _along(xp: Namespace, powers: Operand, modes: Sequence[Label]) -> Array:
+    """The powers with their axes in the order of modes, and axes of size one for the modes they lack."""
+    array, held = powers
+    if tuple(held) == tuple(modes):
+        return array
+    held_in_order = [mode for mode in modes if mode in held]
+    array = xp.permute_dims(array, tuple(held.index(mode) for mode in held_in_order))
+    sizes = dict(zip(held_in_order, array.shape, strict=True))
+    return xp.reshape(array, tuple(sizes.get(mode, 1) for mode in modes))

@@ -20,11 +20,12 @@ from tnsum._products import product, simplified, transposed
 from tnsum._typing import Array, Label, Namespace, Operand
 from tnsum.errors import ModeError, NetworkError
 from tnsum.network import Network, NetworkStack
-from tnsum.paths import Path, plan_for, zipped_path
+from tnsum.paths import Path, Plan, plan_for, zipped_path
 from tnsum.summation import NetworkSum
 from tnsum.topology import short
 
 STACK: Label = ("stack",)
+OTHER_STACK: Label = ("other", STACK)
 ENTRY: Label = ("entry",)
 
 
@@ -43,8 +44,26 @@ def evaluate(
     path: Path | None = None,
 ) -> Array:
     """The product of all operands, summed over every mode that is not in `output`."""
-    array, _ = _evaluated(xp, operands, output, path, scaled=False)
-    return array
+    live, plan, numbers = _planned(xp, operands, output, path)
+    for k, operand in enumerate(operands := list(live.values())):
+        live[k] = simplified(xp, operand, plan.keep[k])
+    for k, (i, j) in enumerate(plan.path, len(operands)):
+        live[k] = product(xp, live.pop(i), live.pop(j), plan.keep[k])
+    (result,) = live.values()
+    return transposed(xp, result, [numbers[m] for m in output])
+
+
+def _planned(
+    xp: Namespace, operands: Sequence[Operand], output: Sequence[Label], path: Path | None
+) -> tuple[dict[int, Operand], Plan, dict[Label, int]]:
+    """The operands by number, with numbers for modes; the order of products; the modes' numbers."""
+    operands = without_trivial_modes(xp, operands, output)
+    plan, numbers = plan_for(operands, output, path)
+    check_memory(plan.largest, operands[0][0].dtype, "The largest array on the way", _ADVICE)
+    live: dict[int, Operand] = {}
+    for k, (array, modes) in enumerate(operands):
+        live[k] = array, tuple(numbers[m] for m in modes)
+    return live, plan, numbers
 
 
 def evaluate_scaled(
@@ -52,34 +71,59 @@ def evaluate_scaled(
     operands: Sequence[Operand],
     output: Sequence[Label],
     path: Path | None = None,
+    exponents: Sequence[Operand] = (),
 ) -> tuple[Array, Array]:
-    """The same as an array and a power of two, so that nothing on the way overflows."""
-    return _evaluated(xp, operands, output, path, scaled=True)
+    """The same as an array and powers of two, so that nothing on the way leaves the range.
+
+    Every network of a stack has a power of its own, so that small ones are not lost beside large ones
+    that something small is yet to be multiplied with: along STACK and OTHER_STACK, as far as these
+    are in `output`, in that order. `exponents` are powers beside the operands, with these modes too.
+    """
+    live, plan, numbers = _planned(xp, operands, output, path)
+    stacks = [numbers[m] for m in (STACK, OTHER_STACK) if m in numbers]
+    powers: dict[int, Operand | None] = dict.fromkeys(live)
+    for array, modes in without_trivial_modes(xp, exponents, output):
+        if not (_arrays.is_on_host(array) and not array.any()):
+            own = array, tuple(numbers[m] for m in modes)
+            holder = max(k for k, (_, held) in live.items() if set(own[1]) <= set(held))
+            powers[holder] = _scale.together(xp, powers[holder], own)
+    for k, operand in enumerate(started := list(live.values())):
+        operand, powers[k] = _scale.multiplied_in(xp, operand, powers[k], plan.keep[k])
+        live[k] = simplified(xp, operand, plan.keep[k])
+    for k, (i, j) in enumerate(plan.path, len(started)):
+        a, b, keep = live.pop(i), live.pop(j), plan.keep[k]
+        own_powers = _scale.together(xp, powers.pop(i), powers.pop(j))
+        if own_powers is not None:
+            # What is summed is held by both, so that one of them has all the stacks.
+            if set(own_powers[1]) <= set(a[1]):
+                a, own_powers = _scale.multiplied_in(xp, a, own_powers, keep)
+            else:
+                b, own_powers = _scale.multiplied_in(xp, b, own_powers, keep)
+        live[k], taken = _rescaled(xp, product(xp, a, b, keep), stacks)
+        powers[k] = _scale.together(xp, own_powers, taken)
+    (result,), (left,) = live.values(), powers.values()
+    array = transposed(xp, result, [numbers[m] for m in output])
+    kept = tuple(numbers[m] for m in output if m in (STACK, OTHER_STACK))
+    shape = tuple(n for n, m in zip(array.shape, output, strict=True) if numbers[m] in kept)
+    return array, _scale.spread(xp, left, kept, shape, array)
 
 
-def _evaluated(
-    xp: Namespace,
-    operands: Sequence[Operand],
-    output: Sequence[Label],
-    path: Path | None,
-    scaled: bool,
-) -> tuple[Array, Array]:
-    operands = without_trivial_modes(xp, operands, output)
-    plan, numbers = plan_for(operands, output, path)
-    check_memory(plan.largest, operands[0][0].dtype, "The largest array on the way", _ADVICE)
-    live: dict[int, Operand] = {}
-    dtype = _arrays.real_dtype(xp, operands[0][0].dtype)
-    exponent = xp.zeros((), dtype=dtype, device=_arrays.device_of(operands[0][0]))
-    for k, (array, modes) in enumerate(operands):
-        live[k] = simplified(xp, (array, tuple(numbers[m] for m in modes)), plan.keep[k])
-    for k, (i, j) in enumerate(plan.path, len(operands)):
-        array, modes = product(xp, live.pop(i), live.pop(j), plan.keep[k])
-        if scaled:
-            array, taken = _scale.rescaled(xp, array)
-            exponent = exponent + taken
-        live[k] = array, modes
-    (result,) = live.values()
-    return transposed(xp, result, [numbers[m] for m in output]), exponent
+def _rescaled(
+    xp: Namespace, operand: Operand, stacks: Sequence[Label]
+) -> tuple[Operand, Operand | None]:
+    """An operand with the part of every network of a stack near one, and the powers taken out."""
+    array, modes = operand
+    limit = _scale.extreme(array.dtype)
+    held = [mode for mode in modes if mode in stacks]
+    if not held:
+        array, taken = _scale.rescaled_if_extreme(xp, array, None, limit)
+        return (array, modes), None if taken is None else (taken, ())
+    powers: Operand | None = None
+    for mode in held:
+        array, taken = _scale.rescaled_if_extreme(xp, array, modes.index(mode), limit)
+        if taken is not None:
+            powers = _scale.together(xp, powers, (taken, (mode,)))
+    return (array, modes), powers
 
 
 _ADVICE = (
@@ -125,11 +169,16 @@ def sliced(operands: Sequence[Operand], mode: Label, where: slice) -> list[Opera
 
 def pieces(operands: Sequence[Operand], n: int, output: Sequence[Label]) -> Iterator[list[Operand]]:
     """The operands of n networks, cut along STACK so that what holds this mode stays small."""
+    return (sliced(operands, STACK, part) for part in parts_of_stack(operands, n, output))
+
+
+def parts_of_stack(operands: Sequence[Operand], n: int, output: Sequence[Label]) -> Iterator[slice]:
+    """Where to cut the operands of n networks along STACK."""
     few = min(n, 64)
     trial = sliced(operands, STACK, slice(0, few))
     plan, numbers = plan_for(trial, output)
     if few == 1:
-        yield list(operands)
+        yield slice(0, 1)
         return
     sizes = {
         numbers[m]: k
@@ -140,7 +189,7 @@ def pieces(operands: Sequence[Operand], n: int, output: Sequence[Label]) -> Iter
     holding = [math.prod(sizes[m] for m in kept) for kept in plan.keep if numbers[STACK] in kept]
     step = max(1, piece_size(trial[0][0]) * few // max(holding))
     for start in range(0, n, step):
-        yield sliced(operands, STACK, slice(start, start + step))
+        yield slice(start, start + step)
 
 
 def contract(x: Network | NetworkStack | NetworkSum) -> Array:

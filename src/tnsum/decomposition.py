@@ -210,6 +210,7 @@ class _Budget:
 
 def _checked_array(what: str, array: Array, n_leading: int) -> Namespace:
     xp = _arrays.common_namespace({what: array})
+    _arrays.check_values("decompose" if n_leading == 0 else "decompose_stack", [array])
     _arrays.check_dtype(what, array)
     shape = tuple(array.shape)
     if len(shape) < n_leading:

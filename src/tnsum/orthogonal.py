@@ -15,22 +15,23 @@ columns it is its own R, with the unit vectors as basis.
 Nothing is squared on the way, so a distance of 1e-10 between tensors of norm one is seen as such,
 and neither loops, hyperedges nor traces matter: only the order of joining does. On a tree it goes
 from the leaves inwards, and the work is linear in M as soon as M times the rank exceeds the rows.
-A power of two is carried apart, so that long chains neither overflow nor underflow.
+Every summand carries a power of two of its own, so that long chains neither overflow nor underflow, and
+no summand is lost beside a larger one before their weights decide which of them is.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from typing import TypeAlias
 
 from tnsum import _matrices, _scale
 from tnsum._memory import check_memory
-from tnsum._typing import Array, Label, Namespace
-from tnsum.contraction import STACK, evaluate_scaled, operands_of, pieces
+from tnsum._typing import Array, Label, Namespace, Operand
+from tnsum.contraction import STACK, evaluate_scaled, operands_of, parts_of_stack, sliced
 from tnsum.network import NetworkStack
 from tnsum.paths import Path, found_path, plan_for, zipped_path
 from tnsum.topology import Topology
@@ -193,33 +194,47 @@ def cores(
     whole = reduction.whole
     stacks, scales = zip(*(balanced_stack(xp, stack) for stack, _ in groups), strict=True)
     operands, own = [operands_of(stack) for stack in stacks], list(scales)
-    exponents: list[Array] = [0.0] * len(topology.nodes)
     for number, part in enumerate(reduction.collapses):
         output = (*part.rows, STACK, *sorted(part.cut))
-        found = [evaluate_scaled(xp, [held[k] for k in part.sources], output) for held in operands]
-        triangles, exponent = _triangles(xp, found, len(part.rows))
-        for g, triangle in enumerate(triangles):
-            # Axis 1 counts the summands: each keeps its own scale.
+        found = []
+        for g, held in enumerate(operands):
+            array, taken = evaluate_scaled(xp, [held[k] for k in part.sources], output)
+            # Columns keep their own scale: a power of two beside one is beside its triangle.
+            own[g] = own[g] + taken
+            found.append(array)
+        for g, triangle in enumerate(_triangles(xp, found, len(part.rows))):
+            # Axis 1 counts the summands.
             triangle, taken = _scale.rescaled_each(xp, triangle, 1, _LEAST)
             own[g] = own[g] + taken
             operands[g].append((triangle, (("rows", number), *output[len(part.rows) :])))
-        exponents.append(exponent + sum(exponents[k] for k in part.sources))
-    taken = sum(exponents[k] for k in whole.sources)
     vectors, start = [], 0
     for one in sums:
         numbers = range(start, start + len(one))
         start += len(one)
-        weights, top = weights_in_scale(
-            xp, [groups[g][1] for g in numbers], [own[g] for g in numbers]
-        )
         total: _scale.Scaled | None = None
-        for g, weight in zip(numbers, weights, strict=True):
-            left = [*(operands[g][k] for k in whole.sources), (weight, (STACK,))]
-            for piece in pieces(left, weight.shape[0], whole.rows):
-                total = _scale.plus(xp, total, evaluate_scaled(xp, piece, whole.rows))
+        for g in numbers:
+            left = [operands[g][k] for k in whole.sources]
+            weighed = scaled_weights(xp, groups[g][1], own[g])
+            for term in _terms(xp, left, *weighed, whole.rows):
+                total = _scale.plus(xp, total, term)
         assert total is not None
-        vectors.append((xp.reshape(total[0], (-1,)), total[1] + taken + top))
+        core, taken = _scale.rescaled(xp, xp.reshape(total[0], (-1,)))
+        vectors.append((core, total[1] + taken))
     return vectors
+
+
+def _terms(
+    xp: Namespace,
+    operands: Sequence[Operand],
+    weights: Array,
+    exponents: Array,
+    rows: Sequence[Label],
+) -> Iterator[_scale.Scaled]:
+    """The weighted sum of what is left of a group's networks, in pieces."""
+    weighed = [*operands, (weights, (STACK,))]
+    for part in parts_of_stack(weighed, weights.shape[0], rows):
+        beside = sliced([(exponents, (STACK,))], STACK, part)
+        yield evaluate_scaled(xp, sliced(weighed, STACK, part), rows, exponents=beside)
 
 
 def balanced(xp: Namespace, groups: Sequence[Group]) -> tuple[list[Group], Array]:
@@ -248,9 +263,16 @@ def weights_in_scale(
     xp: Namespace, weights: Sequence[Array], exponents: Sequence[Array]
 ) -> tuple[list[Array], Array]:
     """Weights times their summands' powers of two, and the largest of these, which is taken out."""
-    top = reduce(xp.maximum, [xp.max(exponent) for exponent in exponents])
-    pairs = zip(weights, exponents, strict=True)
-    return [_scale.unscaled(xp, weight, exponent - top) for weight, exponent in pairs], top
+    pairs = [scaled_weights(xp, w, e) for w, e in zip(weights, exponents, strict=True)]
+    top = reduce(xp.maximum, [xp.max(powers) for _, powers in pairs])
+    top = xp.where(top <= _scale.OF_ZERO / 2, xp.zeros_like(top), top)
+    return [_scale.unscaled(xp, weight, powers - top) for weight, powers in pairs], top
+
+
+def scaled_weights(xp: Namespace, weights: Array, exponents: Array) -> tuple[Array, Array]:
+    """Weights near one, and the powers of two of their summands with what was taken out of them."""
+    weights, taken = _scale.rescaled_each(xp, weights, 0, _LEAST)
+    return weights, exponents + taken
 
 
 _ADVICE = "Loops of high rank and many summands of high order make it large; inner needs less."
@@ -259,24 +281,21 @@ _ADVICE = "Loops of high rank and many summands of high order make it large; inn
 _LEAST = 15.0
 
 
-def _triangles(
-    xp: Namespace, found: Sequence[tuple[Array, Array]], n_rows: int
-) -> tuple[list[Array], Array]:
-    """The columns of R = qr([T_1 | T_2 | ...]) for each T, and the power of two taken out of all."""
-    top = reduce(xp.maximum, [exponent for _, exponent in found])
-    matrices, shapes = [], []
-    for array, exponent in found:
-        shapes.append(tuple(array.shape[n_rows:]))
-        matrix = xp.reshape(array, (math.prod(array.shape[:n_rows]), math.prod(shapes[-1])))
-        matrices.append(_scale.unscaled(xp, matrix, exponent - top))
+def _triangles(xp: Namespace, found: Sequence[Array], n_rows: int) -> list[Array]:
+    """The columns of R = qr([T_1 | T_2 | ...]) for each T."""
+    shapes = [tuple(array.shape[n_rows:]) for array in found]
+    matrices = [
+        xp.reshape(array, (math.prod(array.shape[:n_rows]), math.prod(shape)))
+        for array, shape in zip(found, shapes, strict=True)
+    ]
     n_entries = sum(math.prod(matrix.shape) for matrix in matrices)
     what = "The largest matrix to be orthogonalised, with its work space,"
     check_memory(3 * n_entries, matrices[0].dtype, what, _ADVICE)
     joined = matrices[0] if len(matrices) == 1 else xp.concat(matrices, axis=1)
-    triangle, taken = _scale.rescaled(xp, _matrices.triangle(xp, joined))
+    triangle = _matrices.triangle(xp, joined)
     columns, start = [], 0
     for shape in shapes:
         stop = start + math.prod(shape)
         columns.append(xp.reshape(triangle[:, start:stop], (-1, *shape)))
         start = stop
-    return columns, top + taken
+    return columns

@@ -6,10 +6,11 @@ import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from tnsum._arrays import common_namespace, is_complex, is_number
+from tnsum._arrays import check_values, common_namespace, is_complex, is_number
 from tnsum._typing import Array
 from tnsum.addition import add
 from tnsum.alignment import Term, permuted
+from tnsum.compression._gradients import held_arrays
 from tnsum.errors import ModeError, NetworkError, TopologyError
 from tnsum.isomorphism import match_topologies
 from tnsum.network import Network, NetworkStack
@@ -58,6 +59,7 @@ def checked_term(x: Any, weight: Any, dtype: str, beside: Array | None) -> Netwo
             f"A Network, NetworkStack or NetworkSum must come; {type(x).__name__} came."
         )
     total = x.sum(weight) if _is_one_each(x, weight) else add(x, weights=[weight])
+    check_values("SumAccumulator.add", held_arrays(total))
     if beside is not None:
         common_namespace({"the accumulator": beside, "the summand": total._some_array})
     if is_complex(total.dtype) and not is_complex(dtype):

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tnsum._matrices import qr
 from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
@@ -132,7 +133,7 @@ def _orthogonalised(
     n_columns = sum(factor.n_columns for factor in factors)
     basis, columns = unit_vectors(factors)
     if basis.size > n_columns:
-        matrix, triangle = xp.linalg.qr(side_by_side(xp, columns))
+        matrix, triangle = qr(xp, side_by_side(xp, columns))
         basis = Basis(matrix, basis.rows, n_columns)
         columns = split(xp, triangle.T, factors)
     if basis.matrix is None and not factors[0].below:

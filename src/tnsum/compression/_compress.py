@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tnsum import _arrays
 from tnsum._checks import checked_integer, checked_max_rank, checked_tolerance
@@ -10,6 +11,7 @@ from tnsum._progress import shown
 from tnsum._typing import Namespace
 from tnsum.addition import as_sum
 from tnsum.compression._fitting import MOST_SWEEPS, fitted
+from tnsum.compression._gradients import constant_sum, held_arrays, is_tracked, with_gradients
 from tnsum.compression._result import Compression, counted
 from tnsum.compression._trees import compressed_tree
 from tnsum.errors import ModeError, NetworkError, TopologyError
@@ -65,13 +67,19 @@ def compress(
     orthogonal along each single mode, however alike they are, so that they could only be dropped.
     `cp_to_tucker` turns CP networks into a tree.
 
-    Values are looked at, so that nothing here can be traced (jax.jit), and no gradient is promised.
+    Decisions depend on values, so that nothing here can be traced (jax.jit, jax.grad, jax.vmap). Under
+    PyTorch gradients flow through the network of a compressed tree, once: those of the projection onto
+    networks of its ranks. This is exact where nothing but rounding is dropped; otherwise it leaves out
+    that kept directions turn towards dropped ones, about the ratio of the largest dropped to the
+    smallest kept singular value. A function of the network must not depend on its gauge (norms, inner
+    products, entries do not). No gradient flows through `error`, nor through a fit.
 
     Raises
     ------
     NetworkError
         `x` is something else; the tolerance is not in 0 ... 1 or smaller than the dtype can hold; the
-        method is unknown; the seed is no integer of at least 0; entries or weights are not finite.
+        method is unknown; the seed is no integer of at least 0; entries or weights are not finite, or
+        are being traced by JAX.
     ModeError
         A rank is not a positive integer, its mode is unknown, or there is none for a network that is
         not a tree.
@@ -96,6 +104,7 @@ def compress(
     'fit'
     """
     s = as_sum(x)
+    _arrays.check_values("compress", held_arrays(s))
     xp, topology = s.namespace, s.topology.joined
     if method not in _METHODS:
         raise NetworkError(f"method must be one of {listed(_METHODS)}; {method!r} came.")
@@ -103,10 +112,15 @@ def compress(
     wanted = checked_tolerance(tolerance, 4 * precision, s.dtype)
     ranks = checked_max_rank(max_rank, topology.contraction_modes)
     checked_integer("seed", seed, 0)
+    # Decisions depend on values: gradients take a way of their own.
+    tracked, s = (s, constant_sum(s)) if is_tracked(s) else (None, s)
     if method == "fit" or (method == "auto" and not topology.is_tree):
         return _fitted(xp, s, wanted, ranks, seed, progress)
     _check_tree(topology)
-    return compressed_tree(xp, s, wanted, ranks, method, seed, progress)
+    found = compressed_tree(xp, s, wanted, ranks, method, seed, progress)
+    if tracked is None:
+        return found
+    return replace(found, network=with_gradients(xp, tracked, found.network))
 
 
 def _fitted(

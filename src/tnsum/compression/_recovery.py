@@ -24,7 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tnsum._arrays import conj, device_of, on_host, real_dtype
-from tnsum._matrices import svd
+from tnsum._matrices import qr, svd
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import Basis, Orthogonal, n_siblings
@@ -138,6 +138,6 @@ def _resolved(xp: Namespace, seen: Array, omega: Array, noise: float) -> tuple[A
     node = seen[:, :n] @ (conj(xp, right[:rank, :].T) / values[:rank])
     apart = seen[:, n:]
     lacking = xp.linalg.vector_norm(apart - node @ (back @ omega[:, n:]))
-    basis, triangle = xp.linalg.qr(node)
+    basis, triangle = qr(xp, node)
     total = float(xp.linalg.vector_norm(apart))
     return basis, triangle @ back, float(lacking) / total if total > 0 else 1.0

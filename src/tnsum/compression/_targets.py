@@ -141,7 +141,7 @@ def inner_products(
     for piece in pieces([*bras, *kets], len(stack), (STACK,)):
         numbers, exponent = evaluate_scaled(xp, piece, (STACK,), path)
         found.append(np.asarray(_arrays.on_host(numbers)))
-        exponents.append(np.full(len(found[-1]), float(exponent)))
+        exponents.append(np.asarray(_arrays.on_host(exponent)))
     return np.concatenate(found), np.concatenate(exponents)
 
 

@@ -50,7 +50,7 @@ def truncated(
     for v, branch in enumerate(tree[:-1]):
         node = _node(xp, x.bases[v], outside[v])
         for k, child in enumerate(branch.children):
-            node = _multiplied(xp, node, projections[child], k)
+            node = multiplied(xp, node, projections[child], k)
         rows, matrix = node.shape[:-1], xp.reshape(node, (-1, node.shape[-1]))
         vectors, values = left_vectors(xp, matrix @ outside[v])
         share = left / (len(tree) - 1 - v)
@@ -61,7 +61,7 @@ def truncated(
         found.append(xp.reshape(vectors, (*rows, rank)))
     node = x.core[..., None]
     for k, child in enumerate(tree[-1].children):
-        node = _multiplied(xp, node, projections[child], k)
+        node = multiplied(xp, node, projections[child], k)
     return [*found, node], math.sqrt(lost)
 
 
@@ -95,7 +95,7 @@ def _node(xp: Namespace, basis: Basis, like: Array) -> Array:
     return xp.reshape(matrix, (*basis.rows, basis.size))
 
 
-def _multiplied(xp: Namespace, node: Array, matrix: Array, axis: int) -> Array:
+def multiplied(xp: Namespace, node: Array, matrix: Array, axis: int) -> Array:
     """The node with a matrix multiplied to one of its axes."""
     node = moved(xp, node, axis, 0)
     rest = node.shape[1:]
