@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,12 +44,12 @@ from tnsum.compression._bases import (
     unit_vectors,
 )
 from tnsum.compression._branches import Branch, Group, moved
-from tnsum.compression._products import absorbed, pieces_of, total_of
+from tnsum.compression._products import Factor, absorbed, pieces_of, total_of
 from tnsum.compression._test_tensors import uniform
 
 # What further passes may still gain, relative to what is held; and the most passes.
 _ENOUGH, _MOST = 8e-4, 40
-# The columns of a Krylov block beyond the rank.
+# The fewest columns of a Krylov block beyond the rank.
 _SPARE = 4
 # Directions so many times weaker than the leading one of a block add rounding only.
 _WEAK = 1e-5
@@ -79,7 +80,7 @@ def krylov_bases(xp: Namespace, groups: Sequence[Group], rank: int, seed: int) -
     right = lasts[0] if len(lasts) == 1 else xp.concat(lasts, axis=0)
     rows, columns = left.shape[0], right.shape[1]
     most = min(rows, columns, left.shape[1])
-    width = min(most, rank + max(_SPARE, rank // 4))
+    width = min(most, rank + max(_SPARE, 3 * rank // 4))
     numbers = uniform(np.random.PCG64(seed), (columns, width))
     outside = xp.asarray(numbers, dtype=right.dtype, device=device_of(right))
     basis, core = None, None
@@ -135,37 +136,40 @@ def refined_bases(
     tree: Sequence[Branch],
     groups: Sequence[Group],
     found: Orthogonal,
+    caps: Sequence[int | None],
     held: Callable[[Orthogonal], float],
-    step: Callable[[], None],
 ) -> Orthogonal:
-    """The sum in bases refined by passes, as long as these gain; `held` is what is to grow."""
+    """The sum in bases refined by passes, as long as these gain; `held` is what is to grow.
+
+    No basis is larger than its cap, if there is one.
+    """
     gains = _Gains()
     gains.are_small(held(found))
     for _ in range(_MOST):
-        found = _pass(xp, tree, groups, found)
-        step()
+        found = _pass(xp, tree, groups, found, caps)
         if gains.are_small(held(found)):
             break
     return found
 
 
-def _pass(
-    xp: Namespace, tree: Sequence[Branch], groups: Sequence[Group], found: Orthogonal
+def in_bases(
+    xp: Namespace,
+    tree: Sequence[Branch],
+    groups: Sequence[Group],
+    basis_of: Callable[[int, list[Factor]], Array | None],
 ) -> Orthogonal:
-    """The sum in the bases that the outsides of a network near it give."""
-    outside = _outside(xp, tree, groups, found)
+    """The sum projected onto orthonormal bases, found from the leaves to the root; None stands for the
+    unit vectors.
+    """
     bases: list[Basis] = []
     reduced: list[list[Array]] = []
     exponent = 0.0
     for v in range(len(tree) - 1):
         factors = factors_at(xp, tree, groups, reduced, v)
-        if math.prod(factors[0].rows) <= FEW_ROWS:
+        matrix = basis_of(v, factors)
+        if matrix is None:
             basis, columns = unit_vectors(factors)
         else:
-            pairs = zip(factors, outside[v], strict=True)
-            seen = total_of([factor.times(each) for factor, each in pairs])
-            matrix, values = range_of(xp, seen)
-            matrix = matrix[:, : max(1, int(np.sum(values > _WEAK * values[0])))]
             basis = Basis(matrix, factors[0].rows, matrix.shape[1])
             columns = [factor.projected(matrix) for factor in factors]
         columns, taken = rescaled_together(xp, columns, n_siblings(tree, v))
@@ -174,7 +178,28 @@ def _pass(
         exponent += taken
     factors = factors_at(xp, tree, groups, reduced, len(tree) - 1)
     core = total_of([factor.total() for factor in factors])
-    return Orthogonal(bases, core, exponent, 0.0, found.about, reduced)
+    return Orthogonal(bases, core, exponent, reduced=reduced)
+
+
+def _pass(
+    xp: Namespace,
+    tree: Sequence[Branch],
+    groups: Sequence[Group],
+    found: Orthogonal,
+    caps: Sequence[int | None],
+) -> Orthogonal:
+    """The sum in the bases that the outsides of a network near it give."""
+    outside = _outside(xp, tree, groups, found)
+
+    def basis_of(v: int, factors: list[Factor]) -> Array | None:
+        if math.prod(factors[0].rows) <= (caps[v] or FEW_ROWS):
+            return None
+        pairs = zip(factors, outside[v], strict=True)
+        seen = total_of([factor.times(each) for factor, each in pairs])
+        matrix, values = range_of(xp, seen)
+        return matrix[:, : max(1, int(np.sum(values > _WEAK * values[0])))][:, : caps[v]]
+
+    return replace(in_bases(xp, tree, groups, basis_of), about=found.about)
 
 
 def _outside(

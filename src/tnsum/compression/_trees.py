@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tnsum import _arrays
-from tnsum._matrices import length
+from tnsum._matrices import in_double, length
 from tnsum._progress import Step, shown, unseen
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import Orthogonal, direct_bases
@@ -32,7 +32,7 @@ from tnsum.compression._conversion import (
     zero_network,
 )
 from tnsum.compression._norms import log2_of_products
-from tnsum.compression._refining import krylov_bases, refined_bases
+from tnsum.compression._refining import in_bases, krylov_bases, refined_bases
 from tnsum.compression._residual import measured_loss, residual
 from tnsum.compression._result import Compression, counted, warn_of_rounding
 from tnsum.compression._sketch import sketched_bases
@@ -45,6 +45,8 @@ _SMALL, _SMALL_OF_PATH = 64, 96
 _SMALL_BY_RANK = 256
 # What bases may lose beside what ranks drop, before they are refined.
 _LITTLE = 0.3
+# What ranks must drop, as a part of the square of the norm, for bases of these ranks to be refined.
+_ROOM = 1e-4
 # The rounding error in units of what it is measured by, and what is added to that, times the root of
 # the number of rows, as long columns round more: at most 2.9 in 2000 sums of small trees, 7.9 with
 # 10,000 rows and 25 with 60,000.
@@ -155,24 +157,36 @@ def _by_rank(
 ) -> Orthogonal:
     """Bases of limited size, refined unless they lose little beside what ranks drop in any case."""
 
-    def dropped(some: Orthogonal) -> float:
-        return truncated(xp, tree, some, 0.0, 0.0, caps)[1]
-
-    def held(some: Orthogonal) -> float:
+    def squared(some: Orthogonal) -> float:
         # Powers of two that were taken out may differ.
-        squares = length(xp, some.core) ** 2 - dropped(some) ** 2
-        return float(squares * 4.0 ** (some.exponent - found.exponent))
+        return length(xp, in_double(xp, some.core)) ** 2 * 4.0 ** (some.exponent - found.exponent)
+
+    def dropped(some: Orthogonal) -> float:
+        return truncated(xp, tree, some, 0.0, 0.0, caps)[1] * 2.0 ** (
+            some.exponent - found.exponent
+        )
 
     size = length(xp, found.core)
     if size == 0:
         return found
+    near = found
     if len(tree) > 2 or tolerance > 0:
         if _LOSS * found.lost * size <= max(_LITTLE * dropped(found), tolerance * size / 2):
             return found
-        found = refined_bases(xp, tree, groups, found, held, unseen)
-        size = length(xp, found.core)
-    lost = measured_loss(xp, tree, groups, found, dropped(found), seed)
-    return replace(found, lost=lost / size, is_measured=True)
+        wide: list[int | None] = [None] * len(caps)
+        near = refined_bases(
+            xp, tree, groups, found, wide, lambda some: squared(some) - dropped(some) ** 2
+        )
+    lost = measured_loss(xp, tree, groups, near, dropped(near), seed)
+    total = squared(near) + (lost * 2.0 ** (near.exponent - found.exponent)) ** 2
+    if len(tree) > 2 and dropped(near) ** 2 > _ROOM * total:
+        # In the ranks asked for, each basis can be made to suit the others.
+        arrays = truncated(xp, tree, near, 0.0, 0.0, caps)[0]
+        matrices = [xp.reshape(array, (-1, array.shape[-1])) for array in arrays[:-1]]
+        start = in_bases(xp, tree, groups, lambda v, _: matrices[v])
+        near = replace(refined_bases(xp, tree, groups, start, caps, squared), about=found.about)
+    lost = math.sqrt(max(0.0, total - squared(near)) / squared(near))
+    return replace(near, lost=lost, is_measured=True)
 
 
 def _products(

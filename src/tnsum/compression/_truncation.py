@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from tnsum._arrays import conj, device_of
-from tnsum._matrices import adjoint, left_vectors, triangle
+from tnsum._arrays import conj, device_of, real_dtype
+from tnsum._matrices import adjoint, in_double, left_vectors, length, triangle
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import Basis, Orthogonal
 from tnsum.compression._branches import Branch, moved
@@ -62,7 +62,15 @@ def truncated(
     node = x.core[..., None]
     for k, child in enumerate(tree[-1].children):
         node = multiplied(xp, node, projections[child], k)
-    return [*found, node], math.sqrt(lost)
+    # The result is a projection: what it does not hold is dropped, as far as squares resolve that. The
+    # sum of what is dropped at each mode counts some of it twice where branches meet.
+    whole, kept = (length(xp, in_double(xp, array)) ** 2 for array in (x.core, node))
+    resolved = whole - kept + _RESOLVED * float(xp.finfo(real_dtype(xp, node.dtype)).eps) * whole
+    return [*found, node], math.sqrt(min(lost, max(resolved, 0.0)))
+
+
+# The squares of norms are known to so many times machine precision.
+_RESOLVED = 4.0
 
 
 def _outside(xp: Namespace, tree: Sequence[Branch], x: Orthogonal) -> list[Array]:
