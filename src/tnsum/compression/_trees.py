@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from tnsum import _arrays
 from tnsum._matrices import in_double, length
-from tnsum._progress import Step, shown, unseen
+from tnsum._progress import Step, shown
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import Orthogonal, direct_bases
 from tnsum.compression._branches import Branch, Group, branches_of
@@ -157,14 +157,15 @@ def _by_rank(
 ) -> Orthogonal:
     """Bases of limited size, refined unless they lose little beside what ranks drop in any case."""
 
-    def squared(some: Orthogonal) -> float:
+    def scale(some: Orthogonal) -> float:
         # Powers of two that were taken out may differ.
-        return length(xp, in_double(xp, some.core)) ** 2 * 4.0 ** (some.exponent - found.exponent)
+        return float(2.0 ** (some.exponent - found.exponent))
+
+    def squared(some: Orthogonal) -> float:
+        return (length(xp, in_double(xp, some.core)) * scale(some)) ** 2
 
     def dropped(some: Orthogonal) -> float:
-        return truncated(xp, tree, some, 0.0, 0.0, caps)[1] * 2.0 ** (
-            some.exponent - found.exponent
-        )
+        return truncated(xp, tree, some, 0.0, 0.0, caps)[1] * scale(some)
 
     size = length(xp, found.core)
     if size == 0:
@@ -177,8 +178,8 @@ def _by_rank(
         near = refined_bases(
             xp, tree, groups, found, wide, lambda some: squared(some) - dropped(some) ** 2
         )
-    lost = measured_loss(xp, tree, groups, near, dropped(near), seed)
-    total = squared(near) + (lost * 2.0 ** (near.exponent - found.exponent)) ** 2
+    lost = measured_loss(xp, tree, groups, near, dropped(near) / scale(near), seed) * scale(near)
+    total = squared(near) + lost**2
     if len(tree) > 2 and dropped(near) ** 2 > _ROOM * total:
         # In the ranks asked for, each basis can be made to suit the others.
         arrays = truncated(xp, tree, near, 0.0, 0.0, caps)[0]
