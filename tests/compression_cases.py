@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tnsum import Network, NetworkSum
+from tnsum import Network, NetworkStack, NetworkSum, add
 
 Array: TypeAlias = NDArray[Any]
 Nodes: TypeAlias = dict[str, tuple[str, ...]]
@@ -194,3 +194,142 @@ def random_sum(family: str, seed: int) -> tuple[NetworkSum, dict[str, Any], str]
         if rng.random() < 0.5:
             del how["tolerance"]
     return total, {**how, "seed": int(rng.integers(1000))}, word
+
+
+# small trees in bad gauges, and cancelling, against extended precision
+
+SMALL_FAMILIES: dict[str, list[tuple[Nodes, int]]] = {
+    "train": [(train(2), 40), (train(4), 8), (train(6), 5), (train(8), 3)],
+    "operator train": [(operator_train(3), 4), (operator_train(5), 2)],
+    "matrix chain": [(matrix_chain(2), 40), (matrix_chain(3), 40), (matrix_chain(5), 30)],
+    "Tucker": [(star(2), 40), (star(3), 20), (star(4), 8), (star(5), 6)],
+    "binary tree": [(binary_tree(4), 8), (binary_tree(8), 3)],
+    "comb": [(comb(2), 8), (comb(4), 3)],
+}
+"""Trees whose tensors are small enough to be held densely in extended precision."""
+
+
+def extended(x: Network) -> Array:
+    """The tensor of a small tree, in extended precision throughout."""
+    nodes, physical = dict(x.topology.nodes), x.physical_modes
+    array, modes = _extended_branch(nodes, set(physical), x.arrays, next(iter(nodes)), None)
+    return np.transpose(array, [modes.index(mode) for mode in physical])
+
+
+def _extended_branch(
+    nodes: Nodes, physical: set[str], arrays: Arrays, name: str, up: str | None
+) -> tuple[Array, list[str]]:
+    modes, array = list(nodes[name]), np.asarray(arrays[name])
+    array = array.astype(np.clongdouble if np.iscomplexobj(array) else np.longdouble)
+    for mode in nodes[name]:
+        if mode not in physical and mode != up:
+            child = next(n for n in nodes if n != name and mode in nodes[n])
+            other, held = _extended_branch(nodes, physical, arrays, child, mode)
+            array = np.tensordot(array, other, (modes.index(mode), held.index(mode)))
+            modes = [m for m in modes if m != mode] + [m for m in held if m != mode]
+    return array, modes
+
+
+def extended_sum(x: NetworkSum) -> Array:
+    """The dense tensor of a sum of small trees, in extended precision."""
+    return np.asarray(
+        sum(
+            (np.clongdouble(w) if np.iscomplexobj(w) else np.longdouble(w)) * extended(term)
+            for w, term in zip(np.asarray(x.weights), x.summands, strict=True)
+        )
+    )
+
+
+def extended_error(exact: Array, y: Network) -> float:
+    """The relative distance of a network to a tensor in extended precision."""
+    rest, whole = (np.sqrt(np.sum(np.abs(a) ** 2)) for a in (exact - extended(y), exact))
+    return float(rest / whole)
+
+
+def in_bad_gauge(x: Network, condition: float, rng: np.random.Generator) -> Network:
+    """The same tree with matrices of a condition and their inverses between all neighbours."""
+    held = {
+        name: np.asarray(a).astype(np.clongdouble if np.iscomplexobj(a) else np.longdouble)
+        for name, a in x.arrays.items()
+    }
+    for mode in x.topology.contraction_modes:
+        first, second = x.topology.holders(mode)
+        rank = x.ranks[mode]
+        left, right = (np.linalg.qr(rng.standard_normal((rank, rank)))[0] for _ in range(2))
+        scales = np.geomspace(1, condition, rank) / np.sqrt(condition)
+        matrices = (left * scales) @ right, (left / scales) @ right
+        for name, matrix in zip((first, second), matrices, strict=True):
+            k = x.topology.nodes[name].index(mode)
+            held[name] = np.moveaxis(np.tensordot(held[name], matrix, (k, 0)), -1, k)
+    return Network(
+        {name: (a.astype(x.dtype), x.topology.nodes[name]) for name, a in held.items()},
+        x.physical_modes,
+    )
+
+
+def hard_sum(
+    seed: int, conditions: Sequence[float], is_cancelling: bool, dtypes: Sequence[str]
+) -> tuple[NetworkSum, str, float, str]:
+    """A sum of small trees, its family, the condition of its gauges and its dtype.
+
+    Where it cancels, one or two summands that are 1e2 to 1e8 times larger meet their copies, themselves
+    in another gauge, or the sum of both.
+    """
+    rng = np.random.default_rng(seed)
+    family = list(SMALL_FAMILIES)[rng.integers(len(SMALL_FAMILIES))]
+    nodes, size = SMALL_FAMILIES[family][rng.integers(len(SMALL_FAMILIES[family]))]
+    n_terms, rank = int(rng.integers(1, 9)), int(rng.integers(2, 6))
+    dtype = dtypes[rng.integers(len(dtypes))]
+    condition = conditions[rng.integers(len(conditions))]
+    base, power = rng.uniform(0.1, 0.9), rng.uniform(0.0, 3.0)
+    decay: Callable[[Array], Array]
+    decay = (lambda k: base**k) if rng.random() < 0.5 else (lambda k: (k + 1.0) ** -power)
+
+    def one() -> Network:
+        return decaying(nodes, size, rank, decay, rng, dtype)
+
+    terms = [one() for _ in range(n_terms)]
+    weights = list(rng.standard_normal(n_terms) * 10.0 ** -rng.uniform(0, 2, n_terms))
+    if is_cancelling:
+        eps = 10.0 ** -rng.uniform(2, 3.5 if dtype in ("float32", "complex64") else 8)
+        weights = [eps * weight for weight in weights]
+        for _ in range(int(rng.integers(1, 3))):
+            large, weight, kind = one(), rng.uniform(0.5, 2), rng.integers(3)
+            if kind == 2:
+                other = one()
+                both: Any = large + other
+                terms += [large, other, both.to_network()]
+                weights += [weight, weight, -weight]
+            else:
+                terms += [large, large if kind == 0 else in_bad_gauge(large, 1.0, rng)]
+                weights += [weight, -weight]
+    if condition > 1:
+        terms = [in_bad_gauge(term, condition, rng) for term in terms]
+    order = rng.permutation(len(terms))
+    total = add(*(terms[k] for k in order), weights=[float(weights[k]) for k in order])
+    return total, family, condition, dtype
+
+
+RANKED_FAMILIES: dict[str, list[tuple[Nodes, int]]] = {
+    "train": [(train(3), 16), (train(4), 9), (train(6), 5)],
+    "operator train": [(operator_train(3), 5)],
+    "matrix chain": [(matrix_chain(2), 60), (matrix_chain(2), 110), (matrix_chain(3), 50)],
+    "Tucker": [(star(3), 20), (star(4), 9)],
+    "binary tree": [(binary_tree(4), 8)],
+    "comb": [(comb(2), 8)],
+}
+
+
+def sum_by_rank(seed: int) -> tuple[NetworkSum, int, str, str]:
+    """A sum of 8 to 60 trees of any decay, a rank that is too small, its family and its dtype."""
+    rng = np.random.default_rng([7, seed])
+    family = list(RANKED_FAMILIES)[seed % len(RANKED_FAMILIES)]
+    nodes, size = RANKED_FAMILIES[family][rng.integers(len(RANKED_FAMILIES[family]))]
+    dtype = ("float64", "float32", "complex128", "complex64")[rng.integers(4)]
+    n_terms, rank = int(rng.integers(8, 60)), int(rng.integers(2, 5 if family == "Tucker" else 9))
+    base, power = rng.uniform(0.3, 1), rng.uniform(0, 2)
+    decay: Callable[[Array], Array]
+    decay = (lambda k: base**k) if rng.random() < 0.5 else (lambda k: (k + 1.0) ** -power)
+    terms = [decaying(nodes, size, rank, decay, rng, dtype) for _ in range(n_terms)]
+    total = NetworkStack.from_networks(terms).sum(rng.uniform(0.8, 1) ** np.arange(n_terms))
+    return total, int(rng.integers(2, 16)), family, dtype

@@ -5,7 +5,10 @@ import hashlib
 import math
 import pickle
 import re
+import sys
+import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,9 @@ from compression_cases import (
     binary_tree,
     comb,
     decaying,
+    extended,
+    extended_error,
+    in_bad_gauge,
     log2_norm,
     matrix_chain,
     random_sum,
@@ -375,7 +381,10 @@ def check_calibration(family: str, seeds: Sequence[int]) -> tuple[list[Any], lis
     for seed in seeds:
         x, how, _ = random_sum(family, seed)
         rank = how.get("max_rank") or 4 + seed % (12 if family == "Tucker" else 26)
-        c = accumulated(x, rank, how["seed"]).compress(how.get("tolerance"))
+        with warnings.catch_warnings():
+            # That ranks are far too small is told by the error.
+            warnings.filterwarnings("ignore", "The accumulator must be made with a larger max_rank")
+            c = accumulated(x, rank, how["seed"]).compress(how.get("tolerance"))
         error = true_error(x, c.network)
         if error > c.error * (1 + 1e-6):
             exceeded.append((family, seed, how, error, c.error))
@@ -412,6 +421,45 @@ def test_terms_of_rank_one_that_decay_slowly() -> None:
     assert c.error < 1e-11
 
 
+@pytest.mark.parametrize(("nodes", "size"), [(train(4), 12), (star(3), 24), (matrix_chain(2), 80)])
+def test_ranks_that_are_far_too_small_give_nothing_worse_than_zero(nodes: Nodes, size: int) -> None:
+    rng = np.random.default_rng(0)
+    terms = [decaying(nodes, size, 4, np.ones_like, rng) for _ in range(60)]
+    x = NetworkStack.from_networks(terms).sum()
+    for rank in (1, 2, 4):
+        with pytest.warns(RuntimeWarning, match=f"a larger max_rank: with {rank} nothing is known"):
+            c = accumulated(x, rank).compress()
+        assert c.error == 1
+        assert set(c.ranks.values()) == {1}
+        assert true_error(x, c.network) == 1
+
+
+def test_terms_may_be_added_from_several_threads() -> None:
+    rng = np.random.default_rng(0)
+    x = decaying(train(4), 6, 3, fast, rng)
+    a = accumulator_for(x, 4)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: a.add(x), range(200)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert a.n_summands == 200
+    c = a.compress()
+    assert true_error(200.0 * x, c.network) <= c.error < 1e-12
+
+
+def test_bad_gauges_are_seen() -> None:
+    rng = np.random.default_rng(0)
+    x = decaying(binary_tree(4), 4, 3, fast, rng)
+    y = in_bad_gauge(x, 1e3, rng)
+    assert accumulated(x, 4).compress().error < 1e-12
+    c = accumulated(y, 4).compress()
+    assert extended_error(extended(y), c.network) <= c.error
+    assert 1e-12 < c.error < 1e-3
+
+
 # terms that cancel
 
 
@@ -435,7 +483,7 @@ def test_terms_that_cancel_lose_no_more_digits_than_they_have(
         exact = cancelled + eps * wide(small)
         c = b.compress()
         error = relative_error(wide(c.network), exact)
-        assert error <= 20 * EPS["float64"] * norms / float(np.linalg.norm(exact))
+        assert error <= 60 * EPS["float64"] * norms / float(np.linalg.norm(exact))
         assert error <= c.error * (1 + 1e-6)
         # The noise of the pairs has gone from the ranks.
         assert max(c.ranks.values()) <= rank
@@ -451,7 +499,12 @@ def test_what_cancels_altogether_is_zero_of_rank_one(case: Case) -> None:
             a = accumulator_for(x, 3)
             for weight, term in zip(np.asarray(zero.weights), zero.summands, strict=True):
                 a.add(term, weight)
-            c = a.compress(1e-2)
+            if zero.n_summands > 1:
+                with pytest.warns(RuntimeWarning, match="a relative error of 1 or more"):
+                    c = a.compress(1e-2)
+            else:
+                # That this is zero is known.
+                c = a.compress(1e-2)
             assert c.error == 1
             assert set(c.ranks.values()) <= {1}
             assert c.network.dtype == dtype

@@ -18,11 +18,15 @@ from compression_cases import (
     binary_tree,
     comb,
     decaying,
+    extended_error,
+    extended_sum,
+    hard_sum,
     log2_norm,
     matrix_chain,
     physical_of,
     random_sum,
     star,
+    sum_by_rank,
     train,
     true_error,
 )
@@ -437,6 +441,42 @@ def test_what_is_left_of_single_precision_is_kept(method: str) -> None:
     total = x + 1e-5 * y - x
     c = compress(total, method=method)
     assert dense_error(total, c) <= c.error < 0.7
+
+
+@EVERY_METHOD
+@pytest.mark.parametrize("conditions", [(1.0,), (10.0, 1e3), (1e6, 1e12)])
+@pytest.mark.parametrize("is_cancelling", [False, True])
+def test_errors_are_honest_in_every_gauge(
+    method: str, conditions: tuple[float, ...], is_cancelling: bool
+) -> None:
+    ratios = []
+    for seed in range(30):
+        x, *_, dtype = hard_sum(seed, conditions, is_cancelling, DTYPES)
+        exact = extended_sum(x)
+        tolerance = None if seed % 3 else 10.0 ** -(1 + seed % 4)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            c = compress(x, tolerance, method=method, seed=seed)
+        error = extended_error(exact, c.network)
+        assert error <= c.error * (1 + 1e-6), (seed, dtype)
+        # A tolerance that is missed is warned of.
+        assert tolerance is None or (len(caught) == 1) == (c.error > tolerance)
+        ratios.append(c.error / max(error, EPS[dtype]))
+    assert np.median(ratios) < 100
+
+
+@EVERY_METHOD
+def test_asked_by_rank_as_much_is_held_as_by_the_best(method: str) -> None:
+    for seed in range(24):
+        x, rank, _, dtype = sum_by_rank(seed)
+        exact = extended_sum(x)
+        c = compress(x, max_rank=rank, method=method, seed=seed)
+        best = compress(x, max_rank=rank, method="direct")
+        error, least = (extended_error(exact, y.network) for y in (c, best))
+        assert 1 - error**2 >= 0.999 * (1 - least**2), (seed, dtype)
+        assert error <= c.error * (1 + 1e-6), (seed, dtype)
+        if error > (1e-3 if EPS[dtype] < 1e-10 else 1e-2):
+            assert c.error <= 1.1 * error, (seed, dtype)
 
 
 def test_the_bound_sees_neighbours_that_cancel() -> None:

@@ -8,6 +8,7 @@ the number of terms. In the end a network is recovered from them (`_recovery`) a
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
@@ -61,7 +62,8 @@ class SumAccumulator:
 
     Notes
     -----
-    The array library and the device are those of the first term added. No gradient passes.
+    Terms may be added from several threads. The array library and the device are those of the first
+    term added. No gradient passes.
 
     Terms that nearly cancel lose no more digits than they have: what is seen of the terms is added, and
     nothing is truncated before the end. If the sum has no larger ranks than `max_rank`, the result is
@@ -115,6 +117,7 @@ class SumAccumulator:
         self._tests: FixedTests | None = None
         # Sums that come from a file are NumPy's until something is added.
         self._has_library = False
+        self._lock = threading.Lock()
 
     @property
     def topology(self) -> Topology:
@@ -191,15 +194,18 @@ class SumAccumulator:
         for stack, weights in pairs:
             check_finite(xp, [*stack.arrays.values(), weights])
         like = pairs[0][1]
-        tests = self._tests or self._drawn(xp, like)
-        sums = self._sums.moved_to(like) if self._sums else None
+        tests = self._tests_like(like)
+        sums: Sums | None = None
         for stack, weights in pairs:
             for piece in self._pieces(stack):
                 part = joined_stack(xp, stack[piece], self._topology.joined)
                 new = sums_of(xp, self._tree, tests, part, weights[piece])
                 sums = sums.plus(new) if sums else new
-        self._sums, self._tests, self._has_library = sums, tests, True
-        self._n_summands += total.n_summands
+        assert sums is not None
+        with self._lock:
+            # Others may have added meanwhile, from other threads.
+            self._sums, self._has_library = self._plus(sums, True), True
+            self._n_summands += total.n_summands
 
     def merge(self, other: SumAccumulator) -> None:
         """Add all that another accumulator has added; that one is left alone.
@@ -221,10 +227,13 @@ class SumAccumulator:
                     f"Accumulators must have one {what} to be merged: this one has {ours}, the other "
                     f"{theirs}."
                 )
-        if other._sums is not None:
-            self._sums = self._plus(other._sums, other._has_library)
-            self._has_library = self._has_library or other._has_library
-        self._n_summands += other._n_summands
+        with other._lock:
+            sums, has_library, n_summands = other._sums, other._has_library, other._n_summands
+        with self._lock:
+            if sums is not None:
+                self._sums = self._plus(sums, has_library)
+                self._has_library = self._has_library or has_library
+            self._n_summands += n_summands
 
     def compress(
         self, tolerance: float | None = None, max_rank: int | Mapping[str, int] | None = None
@@ -262,7 +271,9 @@ class SumAccumulator:
         xp = _arrays.namespace(sums.some_array)
         wanted = checked_tolerance(tolerance, 4 * precision_of(xp, sums), self.dtype)
         caps = self._checked_caps(max_rank)
-        arrays, error = compressed(xp, tree, self._sizes, sums, wanted, caps)
+        arrays, error = compressed(
+            xp, tree, self._sizes, sums, wanted, caps, lambda: self._tests_like(sums.some_array)
+        )
         network = network_of(xp, self._topology.joined, self._shape, tree, arrays)
         return Compression(network, error, "estimate", "accumulator")
 
@@ -275,6 +286,12 @@ class SumAccumulator:
         if self._has_library and have_library:
             _arrays.common_namespace({"this accumulator": a, "the other": b})
         return ours.plus(others.moved_to(a)) if self._has_library else ours.moved_to(b).plus(others)
+
+    def _tests_like(self, like: Array) -> FixedTests:
+        """The test tensors in the library and on the device of an array, drawn once."""
+        if self._tests is None or not self._has_library:
+            self._tests = self._drawn(_arrays.namespace(like), like)
+        return self._tests
 
     def _drawn(self, xp: Namespace, like: Array) -> FixedTests:
         """The test tensors, in the library and on the device of an array."""
@@ -303,8 +320,16 @@ class SumAccumulator:
         return [ranks.get(str(branch.up), self._max_rank) for branch in self._tree[:-1]]
 
     def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            state = dict(vars(self))
         # The seed says what the test tensors are.
-        return {**vars(self), "_tests": None}
+        state["_tests"] = None
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return (

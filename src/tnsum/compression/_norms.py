@@ -63,12 +63,13 @@ def _log2_bounds(xp: Namespace, group: Group) -> Array:
 def _log2_squares(xp: Namespace, array: Array) -> Array:
     """The log2 of the squared norm of an array at each index of its first axis, on the host."""
     flat = xp.reshape(array, (array.shape[0], -1))
-    return _log2(on_host(xp.vecdot(flat, flat)))
+    return log2_on_host(xp.vecdot(flat, flat))
 
 
-def _log2(numbers: Array) -> Array:
+def log2_on_host(numbers: Array) -> Array:
+    """The log2 of the sizes of some numbers, as a NumPy array; that of zero is -inf."""
     with np.errstate(divide="ignore"):
-        return np.log2(np.abs(np.asarray(numbers)).astype(float))
+        return np.log2(np.abs(np.asarray(on_host(numbers))).astype(float))
 
 
 def _log2_products(xp: Namespace, tree: Sequence[Branch], group: Group) -> Array:
@@ -113,7 +114,7 @@ def _of_trace_one(xp: Namespace, gram: Array) -> tuple[Array, Array]:
     """Gram matrices divided by their traces, and the log2 of these, on the host."""
     trace = xp.abs(xp.linalg.trace(gram))
     usable = xp.where(trace > 0, trace, xp.ones_like(trace))
-    return gram / usable[:, None, None], _log2(on_host(trace))
+    return gram / usable[:, None, None], log2_on_host(trace)
 
 
 def _times(xp: Namespace, array: Array, gram: Array) -> Array:

@@ -56,6 +56,8 @@ _ROUNDING, _OF_ROWS = 8.0, 0.25
 _LIGHT, _ROUGH = 0.01, 8.0
 # A sum so many times smaller than what its rounding is measured by is zero.
 _ZERO = 4.0
+# Beyond an error of one, zero is returned where so much of it is rounding.
+_ALL = 0.1
 # Rounding beyond so many times machine precision, times the root of the number of nodes, is worth being
 # measured; what is measured is to be multiplied by this.
 _WORTH, _OF_RESIDUAL = 2.0**11, 4.0
@@ -233,21 +235,21 @@ def _truncated(
     if kind == "estimate" and is_path(tree) and isinstance(found, Orthogonal):
         found = chain_of(xp, found)
     if isinstance(found, Chain) and kind == "bound" and light > 0:
-        # Along a path the arrays at hand show what rounding is measured by.
+        # Along a path the arrays at hand show what rounding in the result is measured by.
         small = min(light, worth) / (factor * math.sqrt(len(tree)))
         left = (tolerance - _LIGHT * tolerance) * size
         arrays, dropped, product = truncated_chain(xp, found, left, 0.0, caps, small)
-        truncation = arrays, dropped
-    else:
+        truncation = (arrays, dropped) if factor * product <= light else None
+    if truncation is None:
         product, slack = _products(xp, tree, groups, found, kind, light / factor)
-    rounding = factor * slack * product / size
     if size <= precision * product / _ZERO:
         # A sum of zeros is known exactly.
         warn_of_rounding(math.inf if product > 0 else 0.0, tolerance, stacklevel=5)
         return None, 1.0
+    rounding = factor * slack * product / size
     loss = found.lost if found.is_measured else _LOSS * found.lost
     margin = _MARGIN if loss else 1.0
-    if truncation is None or rounding * size > light:
+    if truncation is None:
         # What is dropped and lost is orthogonal; rounding is not, and adds up.
         left = max(0.0, tolerance - rounding) / margin
         budget = size * math.sqrt(max(0.0, left**2 - loss**2))
@@ -264,9 +266,11 @@ def _truncated(
         lost /= math.hypot(1.0, loss)
     if rounding * size > max(lost * size, slack * worth):
         rest = residual(xp, tree, groups, arrays, found.exponent, seed)
-        rounding = min(rounding, _OF_RESIDUAL * rest / size)
+        # Of what cancels altogether, nothing may be left in the result.
+        kept = length(xp, arrays[0] if isinstance(found, Chain) else arrays[-1])
+        rounding = min(rounding, _OF_RESIDUAL * rest / min(size, kept)) if kept else math.inf
     # The result is a projection of the sum: not farther from it than zero is.
     error = min(lost, 1.0) + rounding
     is_capped = any(cap is not None for cap in caps)
     warn_of_rounding(rounding if is_capped else error, tolerance, stacklevel=5)
-    return (arrays, error) if rounding < 1 else (None, 1.0)
+    return (arrays, error) if error < 1 or rounding < _ALL else (None, 1.0)

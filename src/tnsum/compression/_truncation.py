@@ -65,12 +65,15 @@ def truncated(
     # The result is a projection: what it does not hold is dropped, as far as squares resolve that. The
     # sum of what is dropped at each mode counts some of it twice where branches meet.
     whole, kept = (length(xp, in_double(xp, array)) ** 2 for array in (x.core, node))
-    resolved = whole - kept + _RESOLVED * float(xp.finfo(real_dtype(xp, node.dtype)).eps) * whole
-    return [*found, node], math.sqrt(min(lost, max(resolved, 0.0)))
+    unresolved = _UNRESOLVED * float(xp.finfo(real_dtype(xp, node.dtype)).eps) * whole
+    if lost > _RESOLVED * unresolved:
+        lost = min(lost, whole - kept + unresolved)
+    return [*found, node], math.sqrt(lost)
 
 
-# The squares of norms are known to so many times machine precision.
-_RESOLVED = 4.0
+# What the difference of the squares of two norms may be wrong by, in units of machine precision; and how
+# many times larger it must be to be of use.
+_UNRESOLVED, _RESOLVED = 32.0, 32.0
 
 
 def _outside(xp: Namespace, tree: Sequence[Branch], x: Orthogonal) -> list[Array]:

@@ -16,20 +16,20 @@ summand is kept near one, with a power of two beside it, until all are brought t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from tnsum._arrays import constant, device_of, dtype_name, is_on_host, namespace
+from tnsum._arrays import constant, device_of, dtype_name, is_on_host, namespace, on_host
 from tnsum._scale import OF_ZERO, is_in_range, unscaled
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch, Group, group_of
-from tnsum.compression._fixed_tests import FixedTests
-from tnsum.compression._products import Factor
-from tnsum.compression._test_tensors import BLOCK, below_siblings, inside_of, outside_of
+from tnsum.compression._fixed_tests import APART, FixedTests
+from tnsum.compression._norms import log2_on_host
+from tnsum.compression._products import Factor, squares_of
+from tnsum.compression._test_tensors import below_siblings, inside_of, outside_of
 from tnsum.network import NetworkStack
 
 Scaled: TypeAlias = tuple[Array, float]
@@ -47,8 +47,9 @@ class Sums:
     omega : list of Scaled
         Omega for each branch but the root.
     alone : list of float
-        The log2 of the norms of all summands' Omega, added up (of a lone node's Psi): what their
-        rounding is relative to, however they cancel.
+        For each branch the log2 of what rounding is measured by, in the scale of Omega (of a lone
+        node's Psi): the norms of the node and of what hangs at it multiplied (see `_norms`), as test
+        tensors see them, of all summands added up.
     """
 
     psi: list[Scaled]
@@ -99,15 +100,19 @@ def sums_of(
         exponents = exponents + taken
     arrays = group_of(xp, tree, NetworkStack._unchecked(stack.topology, held), weights)
     below, below_exponents = _seen_below(xp, tree, tests, arrays)
-    above, above_exponents = _seen_above(xp, tree, tests, arrays, exponents)
-    psi, omega, alone = list[Scaled](), list[Scaled](), list[float]()
+    above, above_exponents, products = _seen_above(xp, tree, tests, arrays, exponents)
+    psi, omega = list[Scaled](), list[Scaled]()
+    alone: list[float] = []
     for v, branch in enumerate(tree):
         factor = Factor(xp, arrays[v], [below[c] for c in branch.children])
         others = sum((below_exponents[c] for c in branch.children), start=above_exponents[v])
+        if v < len(tree) - 1 or len(tree) == 1:
+            logs = log2_on_host(factor.squares) + 2 * np.asarray(
+                on_host(others - above_exponents[v])
+            )
+            alone.append(float(np.logaddexp2.reduce((logs + products[v]) / 2)))
         if v == len(tree) - 1:
             root, exponent = _in_scale(xp, arrays[v], others)
-            if not branch.children:
-                alone.append(_log2(xp.sum(xp.linalg.vector_norm(root, axis=(1, 2)))) + exponent)
             total = Factor(xp, root, factor.below).total()
             psi.append((xp.reshape(total, (-1, 1)), exponent))
             break
@@ -116,11 +121,20 @@ def sums_of(
         columns, exponent = _in_scale(xp, above[v], below_exponents[v] + above_exponents[v])
         flat = xp.reshape(below[v], (-1, below[v].shape[-1]))
         omega.append((flat.T @ xp.reshape(columns, (-1, columns.shape[-1])), exponent))
-        # Some of the columns are enough to see how large each summand is.
-        each = xp.matmul(xp.matrix_transpose(below[v]), columns[:, :, ::BLOCK])
-        total = xp.sum(xp.linalg.vector_norm(each, axis=(1, 2)))
-        alone.append(_log2(total) + exponent + math.log2(BLOCK) / 2)
     return Sums(psi, omega, alone)
+
+
+def seen_apart(
+    xp: Namespace, tree: Sequence[Branch], tests: FixedTests, arrays: Sequence[Array]
+) -> Array:
+    """The columns kept apart of Psi at the first leaf, of a network that is given by its arrays.
+
+    At a leaf Psi is all of the network through test tensors: nothing lies below.
+    """
+    group = [array[None, ...] for array in arrays]
+    above, exponents, _ = _seen_above(xp, tree, tests, group, np.zeros(1))
+    columns = Factor(xp, group[0], []).times(above[0][:, :, -APART:])
+    return columns * 2.0 ** float(exponents[0][0])
 
 
 def _seen_below(
@@ -141,8 +155,9 @@ def _seen_below(
 
 def _seen_above(
     xp: Namespace, tree: Sequence[Branch], tests: FixedTests, arrays: Group, exponents: Array
-) -> tuple[list[Array], list[Array]]:
-    """U_v times all outside each branch, of shape (m, rank up, wide), and its exponents.
+) -> tuple[list[Array], list[Array], list[Array]]:
+    """U_v times all outside each branch, of shape (m, rank up, wide), and its exponents; and the log2
+    of its squared norm, or of the squared norms of what was multiplied at the node above, if larger.
 
     `exponents` are those of the summands; they are the root's.
     """
@@ -158,17 +173,31 @@ def _seen_above(
         taken_inside.append(taken)
     found: list[Array | None] = [None] * len(tree)
     own: list[Array] = [exponents] * len(tree)
+    logs: list[Array] = [2 * np.asarray(on_host(exponents))] * len(tree)
     for v in range(len(tree) - 1, -1, -1):
         children = tree[v].children
         if not children:
             continue
         siblings = [inside[c] for c in children]
         each = outside_of(xp, arrays[v], found[v], siblings, tests.above[v])
+        squares = squares_of(xp, arrays[v])
+        outer = found[v]
+        if outer is not None:
+            squares = squares * squares_of(xp, outer) / outer.shape[-1]
         for child, columns in zip(children, each, strict=True):
             found[child], taken = _rescaled(xp, columns)
             others = (taken_inside[c] for c in children if c != child)
-            own[child] = sum(others, start=own[v] + taken)
-    return found, own
+            around = sum(others, start=own[v])
+            own[child] = around + taken
+            product = squares * columns.shape[-1]
+            for c, sibling in zip(children, siblings, strict=True):
+                if c != child and sibling is not None:
+                    product = product * squares_of(xp, sibling) / sibling.shape[-1]
+            logs[child] = np.maximum(
+                log2_on_host(squares_of(xp, found[child])) + 2 * np.asarray(on_host(own[child])),
+                log2_on_host(product) + 2 * np.asarray(on_host(around)),
+            )
+    return found, own, logs
 
 
 # scales
@@ -201,8 +230,3 @@ def _in_scale(xp: Namespace, array: Array, exponents: Array) -> Scaled:
     top = _STEP * round(float(xp.max(exponents)) / _STEP)
     shape = (-1, *(1,) * (array.ndim - 1))
     return unscaled(xp, array, xp.reshape(exponents - top, shape)), float(top)
-
-
-def _log2(number: Array) -> float:
-    value = float(number)
-    return math.log2(value) if value > 0 else -math.inf
