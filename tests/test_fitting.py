@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tnsum
+from fit_cases import FAMILIES, random_sum
+from fit_cases import true_error as extended_error
 from libraries import NUMPY, Library, library, network
 from oracle import dense, relative_error
 from raising import check_message, unreached
@@ -27,16 +29,18 @@ from tnsum import (
     cp,
 )
 from tnsum.compression import _environments, _fitting
+from tnsum.compression._balance import balanced_networks, balanced_nodes
 from tnsum.compression._conversion import scaled as scaled_nodes
 from tnsum.compression._cp import cp_to_tucker
 from tnsum.compression._environments import Overlap, Summands, kets_of_group
 from tnsum.compression._fitting import fitted
+from tnsum.compression._rounding import sizes_of
 from tnsum.compression._starts import _blocks, _cut_between, _cut_hyperedge, _pivots, starts
-from tnsum.compression._sweeps import Fit, balanced_nodes, swept
+from tnsum.compression._sweeps import Fit, swept
 from tnsum.compression._targets import sizes_within, target_of
 from tnsum.compression._walks import tree_of, work_of_sweep
 from tnsum.paths import plan_for
-from topologies import BY_NAME, CASES, DTYPES, Case, any_cases, arrays
+from topologies import BY_NAME, CASES, DTYPES, EQUAL_RANKS, Case, any_cases, arrays
 
 Array = NDArray[Any]
 EPS = {name: float(np.finfo(name).eps) for name in DTYPES}
@@ -186,6 +190,78 @@ def test_rounding_in_summands_is_seen(dtype: str, seed: int) -> None:
     s = in_a_bad_gauge() + 1e-6 * in_a_bad_gauge()
     found, error = fit(s, 3)
     assert true_error(s, found) <= error * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e1, 1e2, 1e3, 1e4, 1e6])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_error_is_exceeded_in_any_gauge(
+    family: str, condition: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(3):
+        s, rank, n_sweeps = random_sum(family, condition, seed)
+        monkeypatch.setattr(_fitting, "MOST_SWEEPS", min(n_sweeps, 15))
+        # Every other one as if the difference were too large to be orthogonalised.
+        monkeypatch.setattr(_fitting, "_QUICK", 2**33 * (seed % 2))
+        found, error = fit(s, rank)
+        assert extended_error(s, found) <= error * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("family", ["rings", "parallel modes", "grids"])
+def test_digits_are_saved_where_a_gauge_can_be_mended(family: str) -> None:
+    for seed in range(3):
+        one = random_sum(family, 30.0, seed, "float64")[0].summands[0]
+        assert fit(one + 2 * one, dict(one.ranks))[1] < 1e-6
+
+
+def test_rounding_that_misses_a_tolerance_is_warned_of() -> None:
+    s, _, _ = random_sum("rings", 1e4, 0, "float64")
+    one = s.summands[0]
+    with pytest.warns(RuntimeWarning, match="Rounding alone makes a relative error of about"):
+        c = compress(one + one, 1e-13, max_rank=3)
+    assert 1e-13 < c.error < 1
+    with pytest.warns(RuntimeWarning, match="Rounding alone makes a relative error of about"):
+        assert compress(one + 1e-13 * one - one, 1e-3, max_rank=1).error == 1
+    with pytest.warns(RuntimeWarning, match="Rounding alone makes a relative error of about"):
+        compress(one + one, 1e-13, max_rank=6)
+
+
+@pytest.mark.parametrize("name", ["ring4", "cp4", "parallel_modes", "hyperedge_and_modes", "trace"])
+def test_the_sizes_of_terms(name: str) -> None:
+    """Against the norms of a network with one node after the other replaced by unit arrays."""
+    case = BY_NAME[name]
+    x, y = (network(case, arrays(case, k, k, "complex128")) for k in EQUAL_RANKS)
+    (group,) = target_of(np, x - 3j * y).originals
+    found = sizes_of(np, group)
+    stack, weights = group
+    for m, weight in enumerate(np.abs(weights)):
+        term = stack[m]
+        assert math.isclose(2 ** found.norms[m], weight * np.linalg.norm(wide(term)), rel_tol=1e-9)
+        largest = 0.0
+        for node, array in term.arrays.items():
+            square = 0.0
+            for k in range(array.size):
+                unit = np.zeros(array.size)
+                unit[k] = 1
+                held = {**term.arrays, node: unit.reshape(array.shape)}
+                square += np.linalg.norm(dense(term.topology.nodes, term.physical_modes, held)) ** 2
+            own = [len(term.topology.holders(mode)) == 1 for mode in term.topology.nodes[node]]
+            repeats = math.prod(n for n, is_own in zip(array.shape, own, strict=True) if is_own)
+            # What is left of the network does not depend on the node's own physical indices.
+            largest = max(largest, np.linalg.norm(array) * math.sqrt(square / repeats))
+        assert 2 ** found.terms[m] >= weight * largest * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_bad_gauges_are_brought_into_balance(dtype: str) -> None:
+    for family in ("rings", "grids", "parallel modes"):
+        s, _, _ = random_sum(family, 1e3, 1, dtype)
+        stack = NetworkStack.from_networks([s.summands[0]] * 2)
+        group = balanced_networks(np, stack), np.ones(2)
+        before, after = sizes_of(np, (stack, np.ones(2))), sizes_of(np, group)
+        assert np.max(after.terms - after.norms) < 8 < np.max(before.terms - before.norms)
+        change = relative_error(wide(group[0][1]), wide(stack[1]))
+        assert change < 4 * EPS["float64"] * np.exp2(before.terms - before.norms)[0]
+        assert change < 1e-4
 
 
 @pytest.mark.large
@@ -966,4 +1042,8 @@ def test_every_raise_is_in_the_table() -> None:
     folder = Path(tnsum.__file__).parent / "compression"
     ours = "_cp", "_environments", "_fitting", "_starts", "_sweeps", "_targets", "_walks"
     files = [folder / f"{name}.py" for name in ours]
-    assert not unreached(files, [call for call, *_ in ERRORS])
+    clock = _fitting._Clock(None, -1.0)
+    clock.count(1.0, 0)
+    # That the time is up ends a sweep, and is caught.
+    calls = [*(call for call, *_ in ERRORS), clock.tick]
+    assert not unreached(files, calls)

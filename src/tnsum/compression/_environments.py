@@ -47,6 +47,8 @@ class Overlap:
         The nodes of Z, contraction modes named by `ket`; without them Z is Y.
     outermost : Operand
         What the whole is multiplied by: the weights of a stack.
+    is_stack : bool
+        Whether Y is a stack, too, each network of which meets its own Z.
     """
 
     def __init__(
@@ -56,10 +58,12 @@ class Overlap:
         arrays: list[Array],
         kets: Sequence[Operand] | None,
         outermost: Operand,
+        is_stack: bool = False,
     ) -> None:
         self._xp, self._tree, self._arrays, self._kets = xp, tree, arrays, kets
-        self._held = list(tree.topology.nodes.values())
-        self._physical = set(tree.topology.physical_modes)
+        leading = (STACK,) if is_stack else ()
+        self._held = [(*leading, *held) for held in tree.topology.nodes.values()]
+        self._physical = {*tree.topology.physical_modes, *leading}
         self._stack = outermost[1]
         # Each with a power of two beside it, so that long products stay in range.
         self._inside: dict[int, tuple[Operand, float]] = {}
@@ -79,6 +83,14 @@ class Overlap:
         modes = self._cut_modes(place)
         array, exponent = rescaled(self._xp, evaluate(self._xp, around, modes))
         self._outside[place] = (array, modes), float(exponent) + taken
+
+    def inside_of(self, place: int) -> tuple[Operand, float]:
+        """The inside of a pair that has been found, and the power of two beside it."""
+        return self._inside[place]
+
+    def outside_of(self, place: int) -> tuple[Operand, float]:
+        """The outside of a place that has been found, and the power of two beside it."""
+        return self._outside[place]
 
     def terms_at(self, place: int) -> tuple[float, float]:
         """How large the terms may be of which the overlap consists at a pair, and a power of two.
@@ -133,7 +145,7 @@ class Overlap:
         return (*self._stack, *cut, *(ket(m) for m in cut if m not in self._physical))
 
 
-def kets_of(modes: Iterable[str], physical: Set[str]) -> tuple[Label, ...]:
+def kets_of(modes: Iterable[Label], physical: Set[Label]) -> tuple[Label, ...]:
     """The labels of a node of Z."""
     return tuple(m if m in physical else ket(m) for m in modes)
 
@@ -208,17 +220,31 @@ class Summands:
         tree = self._tree
         way = tree.way_to(node)
         for kets in self._groups:
-            per_summand = _n_kept(tree, self._arrays, kets)
-            weights = kets[-1][0]
-            step = max(1, _PIECES * piece_size(weights) // per_summand)
-            for start in range(0, weights.shape[0], step):
-                overlap = self._overlap(sliced(kets, STACK, slice(start, start + step)))
+            for where in _pieces(kets[-1][0], _n_kept(tree, self._arrays, kets)):
+                overlap = self._overlap(sliced(kets, STACK, where))
                 for place in range(tree.n_nodes, tree.root):
                     if place not in way:
                         overlap.find_inside(place)
                 for place in way:
                     overlap.find_outside(place)
                 yield overlap
+
+
+def _pieces(weights: Array, per_summand: int) -> Iterator[slice]:
+    """Parts of the summands, each with as many as fit."""
+    step = max(1, _PIECES * piece_size(weights) // per_summand)
+    for start in range(0, weights.shape[0], step):
+        yield slice(start, min(start + step, weights.shape[0]))
+
+
+def pieces_of(tree: Tree, arrays: Sequence[Array], n: int) -> Iterator[slice]:
+    """Parts of a stack of n networks, whose environments in themselves fit into memory together."""
+    held = tree.topology.nodes.values()
+    size = {m: k for a, modes in zip(arrays, held, strict=True)
+            for m, k in zip(modes, a.shape[1:], strict=True)}  # fmt: skip
+    physical = set(tree.topology.physical_modes)
+    extents = [math.prod(size[m] ** (2 - (m in physical)) for m in cut) for cut in tree.cuts]
+    yield from _pieces(arrays[0], 1 + 2 * sum(extents))
 
 
 # The numbers that environments of all summands may take: a gibibyte in double precision.

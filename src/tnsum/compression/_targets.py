@@ -20,7 +20,9 @@ from tnsum import _arrays
 from tnsum._products import simplified, transposed
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
+from tnsum.compression._balance import balanced_networks
 from tnsum.compression._environments import ket
+from tnsum.compression._rounding import sizes_of, summed
 from tnsum.compression._walks import tree_of
 from tnsum.contraction import STACK, evaluate_scaled, operands_of, pieces
 from tnsum.errors import NetworkError
@@ -42,29 +44,49 @@ class Target:
         contraction modes, then its own physical modes.
     groups : list of Group
         The summands, with the largest entry of every node near one.
+    originals : list of Group
+        The summands as they came, but for the scale: those of bad gauges are brought into balance.
     exponent : float
         The power of two that was taken out of all of them.
     norm, norm_exponent : float
         The norm, and the power of two that it is to be multiplied by.
     log2_norms : list of NumPy arrays
         The log2 of |w_m| |X_m| for each summand of each group.
+    log2_terms, log2_original_terms : float
+        The log2 of the sum of the largest terms of all summands (`_rounding`), as they are fitted and as
+        they came.
     """
 
     topology: Topology
     groups: list[Group]
+    originals: list[Group]
     exponent: float
     norm: float
     norm_exponent: float
     log2_norms: list[Any]
+    log2_terms: float
+    log2_original_terms: float
 
     @property
     def cancellation(self) -> float:
         """The norms of all summands together, relative to that of the sum."""
+        return self.relative(summed(self.log2_norms))
+
+    @property
+    def terms(self) -> float:
+        """The largest terms of all summands together as they are fitted, relative to the sum."""
+        return self.relative(self.log2_terms)
+
+    @property
+    def original_terms(self) -> float:
+        """The largest terms of all summands together as they came, relative to the sum."""
+        return self.relative(self.log2_original_terms)
+
+    def relative(self, log2: float) -> float:
+        """What has this log2, relative to the norm of the sum."""
         if self.norm == 0:
             return math.inf
-        together = float(np.logaddexp2.reduce(np.concatenate(self.log2_norms)))
-        log2_norm = math.log2(self.norm) + self.norm_exponent
-        return math.exp2(min(together - log2_norm, 1000.0))
+        return math.exp2(min(log2 - math.log2(self.norm) - self.norm_exponent, 1000.0))
 
 
 def target_of(xp: Namespace, s: NetworkSum) -> Target:
@@ -75,14 +97,49 @@ def target_of(xp: Namespace, s: NetworkSum) -> Target:
         raise NetworkError("The entries and weights of all summands must be finite; some are not.")
     topology = s.topology.joined
     distinct = _distinct(topology)
-    stacks = [_distinct_stack(xp, stack, topology, distinct) for stack, _ in groups]
-    weights = [_arrays.constant(xp, weights) for _, weights in groups]
-    groups, exponent = balanced(xp, list(zip(stacks, weights, strict=True)))
+    groups, exponent = balanced(
+        xp, [(_constant(xp, g), _arrays.constant(xp, w)) for g, w in groups]
+    )
     weights, whole = rescaled_together(xp, [weights for _, weights in groups])
-    groups = [(stack, w) for (stack, _), w in zip(groups, weights, strict=True)]
-    norms = [log2_norms(xp, stack, weights) for stack, weights in groups]
-    norm, taken = length_of(sum_of(distinct, groups))
-    return Target(distinct, groups, float(exponent) + whole, float(norm), float(taken), norms)
+    originals, sizes = [], []
+    for (stack, _), own in zip(groups, weights, strict=True):
+        originals.append((_distinct_stack(xp, stack, topology, distinct), own))
+        sizes.append(sizes_of(xp, originals[-1], _moduli(xp, stack, topology, distinct)))
+    calm, calm_sizes = originals, sizes
+    if any(np.any(each.terms > each.norms + _BAD) for each in sizes):
+        calm = [(balanced_networks(xp, stack), own) for stack, own in originals]
+        calm_sizes = [sizes_of(xp, group) for group in calm]
+    norm, taken = map(float, length_of(sum_of(distinct, calm)))
+    return Target(
+        distinct,
+        calm,
+        originals,
+        float(exponent) + whole,
+        norm,
+        taken,
+        [each.norms for each in calm_sizes],
+        *(summed([each.terms for each in some]) for some in (calm_sizes, sizes)),
+    )
+
+
+# Summands are brought into balance where the log2 of the terms exceeds that of their norm by more.
+_BAD = 10.0
+
+
+def _constant(xp: Namespace, stack: NetworkStack) -> NetworkStack:
+    arrays = {name: _arrays.constant(xp, array) for name, array in stack.arrays.items()}
+    return NetworkStack._unchecked(stack.topology, arrays)
+
+
+def _moduli(
+    xp: Namespace, stack: NetworkStack, topology: Topology, distinct: Topology
+) -> Mapping[str, Array] | None:
+    """The nodes with what is summed inside them taken by its absolute value; None if nothing is."""
+    if all(len(distinct.nodes[name]) == len(held) for name, held in topology.nodes.items()):
+        return None
+    arrays = {name: xp.abs(array) for name, array in stack.arrays.items()}
+    moduli = NetworkStack._unchecked(stack.topology, arrays)
+    return _distinct_stack(xp, moduli, topology, distinct).arrays
 
 
 def sum_of(topology: Topology, groups: Sequence[Group]) -> NetworkSum:
@@ -106,7 +163,7 @@ def _distinct_stack(
 ) -> NetworkStack:
     arrays = {}
     for name, held in topology.nodes.items():
-        array = _arrays.constant(xp, stack.arrays[name])
+        array = stack.arrays[name]
         # Modes that join components come last, with rank one.
         array = xp.reshape(array, (*array.shape, *(1,) * (len(held) + 1 - array.ndim)))
         modes = (STACK, *distinct.nodes[name])
