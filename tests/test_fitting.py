@@ -34,6 +34,7 @@ from tnsum.compression._conversion import scaled as scaled_nodes
 from tnsum.compression._cp import cp_to_tucker
 from tnsum.compression._environments import Overlap, Summands, kets_of_group
 from tnsum.compression._fitting import fitted
+from tnsum.compression._recipes import multiplied
 from tnsum.compression._rounding import sizes_of
 from tnsum.compression._starts import _blocks, _cut_between, _cut_hyperedge, _pivots, starts
 from tnsum.compression._sweeps import Fit, swept
@@ -657,17 +658,39 @@ def test_the_order_of_products_of_a_grid_is_a_good_one() -> None:
     assert work_of_sweep(tree_of(topology, tuple(sizes.items())), sizes, []) < 4 * 7 * 6**12
 
 
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_compiled_products_are_those_of_einsum(in_order: bool, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    size = {"a": 3, "b": 1, "c": 2, "d": 4, "e": 1, "f": 5}
+    for _ in range(60):
+        names = list(size)
+        held = [
+            tuple(rng.permutation(names)[: rng.integers(1, 6)]) for _ in range(rng.integers(1, 5))
+        ]
+        output = [m for m in names if rng.random() < 0.4 and any(m in modes for modes in held)]
+        drawn = [rng.standard_normal([size[m] for m in modes]).astype(dtype) for modes in held]
+        # Arrays as other products leave them: not all contiguous.
+        drawn = [a.T.copy().T if rng.random() < 0.5 else a for a in drawn]
+        array, modes = multiplied(np, list(zip(drawn, held, strict=True)), output, in_order)
+        equation = ",".join(map("".join, held)) + "->" + "".join(output)
+        assert sorted(modes) == sorted(output)
+        assert not in_order or list(modes) == output
+        found = np.transpose(array, [modes.index(m) for m in output])
+        assert np.allclose(found, np.einsum(equation, *drawn), atol=1e-12)
+
+
 def test_a_sweep_of_cp_networks_costs_what_their_gram_matrices_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     works = []
 
-    def counted(xp: Any, operands: Any, output: Any) -> Any:
+    def counted(xp: Any, operands: Any, output: Any, in_order: bool = False) -> Any:
         works.append(plan_for(operands, output)[0].n_multiplications)
-        return evaluate(xp, operands, output)
+        return multiplied(xp, operands, output, in_order)
 
-    evaluate = _environments.evaluate
-    monkeypatch.setattr(_environments, "evaluate", counted)
+    multiplied = _environments.multiplied
+    monkeypatch.setattr(_environments, "multiplied", counted)
     rng = np.random.default_rng(0)
     n, size, rank, wanted, order = 40, 30, 3, 10, 3
     factors = {f"factor{k}": rng.standard_normal((n, size, rank)) for k in range(order)}

@@ -66,7 +66,7 @@ def _evaluated(
 ) -> tuple[Array, Array]:
     operands = without_trivial_modes(xp, operands, output)
     plan, numbers = plan_for(operands, output, path)
-    check_memory(plan.largest, operands[0][0].dtype, "The largest array on the way", _ADVICE)
+    check_memory(plan.largest, operands[0][0].dtype, "The largest array on the way", ADVICE)
     live: dict[int, Operand] = {}
     dtype = _arrays.real_dtype(xp, operands[0][0].dtype)
     exponent = xp.zeros((), dtype=dtype, device=_arrays.device_of(operands[0][0]))
@@ -82,7 +82,7 @@ def _evaluated(
     return transposed(xp, result, [numbers[m] for m in output]), exponent
 
 
-_ADVICE = (
+ADVICE = (
     "Smaller ranks need less; entries(...) and select(...) avoid the dense array, and cotengra, if "
     "installed, finds better orders for large graphs with loops."
 )
@@ -152,7 +152,7 @@ def contract(x: Network | NetworkStack | NetworkSum) -> Array:
             f"A dense array must have at most 64 axes; this tensor has order {x.order}. "
             f"Take entries(...) or select(...) of it, or tnsum.norm and tnsum.inner."
         )
-    check_memory(math.prod(shape), x.dtype, f"The dense array of shape {short(shape)}", _ADVICE)
+    check_memory(math.prod(shape), x.dtype, f"The dense array of shape {short(shape)}", ADVICE)
     if isinstance(x, Network):
         array = _arrays.as_array(evaluate(xp, operands_of(x), modes))
         return _arrays.copied(xp, array) if len(x.topology.nodes) == 1 else array

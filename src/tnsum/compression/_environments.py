@@ -24,10 +24,12 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TypeAlias
 
 from tnsum import _arrays
+from tnsum._matrices import length
 from tnsum._scale import rescaled
 from tnsum._typing import Array, Label, Namespace, Operand
+from tnsum.compression._recipes import multiplied
 from tnsum.compression._walks import Tree
-from tnsum.contraction import STACK, evaluate, piece_size, sliced
+from tnsum.contraction import STACK, piece_size, sliced
 from tnsum.orthogonal import Group
 
 
@@ -68,21 +70,34 @@ class Overlap:
         # Each with a power of two beside it, so that long products stay in range.
         self._inside: dict[int, tuple[Operand, float]] = {}
         self._outside: dict[int, tuple[Operand, float]] = {tree.root: (outermost, 0.0)}
+        self._lengths: dict[tuple[str, int], float] = {}
 
     def find_inside(self, place: int) -> None:
         """Find the inside of a pair from what lies below it."""
         i, j = self._tree.pairs[place - self._tree.n_nodes]
         (some, taken), (others, taken_too) = self._below(i), self._below(j)
         modes = self._cut_modes(place)
-        array, exponent = rescaled(self._xp, evaluate(self._xp, [*some, *others], modes))
-        self._inside[place] = (array, modes), float(exponent) + taken + taken_too
+        found = self._scaled([*some, *others], modes, taken + taken_too)
+        self._inside[place], self._lengths["inside", place] = found
 
     def find_outside(self, place: int) -> None:
         """Find the outside of a place from what lies around it."""
         around, taken = self._around(place)
         modes = self._cut_modes(place)
-        array, exponent = rescaled(self._xp, evaluate(self._xp, around, modes))
-        self._outside[place] = (array, modes), float(exponent) + taken
+        found = self._scaled(around, modes, taken)
+        self._outside[place], self._lengths["outside", place] = found
+
+    def _scaled(
+        self, operands: Sequence[Operand], modes: Sequence[Label], taken: float
+    ) -> tuple[tuple[Operand, float], float]:
+        """A product with a power of two beside it, and its norm."""
+        array, held = multiplied(self._xp, operands, modes)
+        size = length(self._xp, array)
+        # The norm tells that the largest entry is in range, in less time than a look at each of them.
+        if not _LEAST < size < 1 / _LEAST:
+            array, exponent = rescaled(self._xp, array)
+            taken, size = taken + float(exponent), length(self._xp, array)
+        return ((array, held), taken), size
 
     def inside_of(self, place: int) -> tuple[Operand, float]:
         """The inside of a pair that has been found, and the power of two beside it."""
@@ -99,9 +114,9 @@ class Overlap:
         """
         if place not in self._inside or place not in self._outside:
             return 0.0, 0.0
-        (inside, exponent), (outside, other) = self._inside[place], self._outside[place]
-        norms = (float(self._xp.linalg.vector_norm(array)) for array, _ in (inside, outside))
-        return math.prod(norms), exponent + other
+        (_, exponent), (_, other) = self._inside[place], self._outside[place]
+        norms = self._lengths["inside", place] * self._lengths["outside", place]
+        return norms, exponent + other
 
     def normal_matrix(self, node: int) -> tuple[Array, float]:
         """The overlap without both arrays of a node: (shared physical indices, Y's indices, Z's)."""
@@ -109,7 +124,8 @@ class Overlap:
         cut = self._tree.cuts[node]
         shared = [m for m in self._held[node] if m in cut and m in self._physical]
         summed = [m for m in self._held[node] if m in cut and m not in self._physical]
-        array = evaluate(self._xp, around, (*shared, *summed, *map(ket, summed)))
+        modes = (*shared, *summed, *map(ket, summed))
+        array, _ = multiplied(self._xp, around, modes, in_order=True)
         n_shared = math.prod(array.shape[: len(shared)])
         side = math.prod(array.shape[len(shared) : len(shared) + len(summed)])
         return self._xp.reshape(array, (n_shared, side, side)), taken
@@ -118,7 +134,8 @@ class Overlap:
         """The overlap without Y's array of a node, stacks summed: with the modes of that array."""
         around, taken = self._around(node)
         operands = [*around, self._ket(node)]
-        return evaluate(self._xp, operands, self._held[node]), taken
+        array, _ = multiplied(self._xp, operands, self._held[node], in_order=True)
+        return array, taken
 
     def _ket(self, node: int) -> Operand:
         if self._kets is not None:
@@ -246,6 +263,9 @@ def pieces_of(tree: Tree, arrays: Sequence[Array], n: int) -> Iterator[slice]:
     extents = [math.prod(size[m] ** (2 - (m in physical)) for m in cut) for cut in tree.cuts]
     yield from _pieces(arrays[0], 1 + 2 * sum(extents))
 
+
+# A norm above this one, and below its inverse, is far inside the range of double precision.
+_LEAST = 2.0**-300
 
 # The numbers that environments of all summands may take: a gibibyte in double precision.
 _MOST_KEPT = 2**27
