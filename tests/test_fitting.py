@@ -556,6 +556,22 @@ def test_sweeps_are_reported_and_end_at_the_tolerance() -> None:
     assert counts[1] < counts[0] <= _fitting.MOST_SWEEPS
 
 
+def test_a_fit_ends_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    base = grid(3, 3, 2, 2, rng)
+    s = tnsum.add(*(perturbed(base, 0.2, rng) for _ in range(4)))
+    counts = []
+    for seconds in (1e-9, 50.0, 1e9):
+        seen: list[int] = []
+        now = iter(range(10**9))
+        # Every look at the clock takes a second: 50 of them end in the middle of a sweep.
+        monkeypatch.setattr(_fitting.time, "monotonic", lambda o=now: float(next(o)))
+        found, error = fitted(np, s, caps(s, 3), 0.0, 0, lambda n, _, o=seen: o.append(n), seconds)
+        counts.append(len(seen))
+        assert_honest(s, found, error)
+    assert counts[0] == 1 < counts[1] < counts[2]
+
+
 def test_small_errors_are_found_exactly_or_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     x = ring(5, 3, 2, rng)

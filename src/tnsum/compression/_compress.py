@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tnsum import _arrays
-from tnsum._checks import checked_integer, checked_max_rank, checked_tolerance
+from tnsum._checks import checked_integer, checked_max_rank, checked_seconds, checked_tolerance
 from tnsum._progress import shown
 from tnsum._typing import Namespace
 from tnsum.addition import as_sum
@@ -27,6 +27,7 @@ def compress(
     method: str = "auto",
     seed: int = 0,
     progress: bool = False,
+    max_seconds: float | None = None,
 ) -> Compression:
     """A network of small ranks near a sum, with its error.
 
@@ -50,6 +51,10 @@ def compress(
     progress : bool
         Whether to show how far the work is, on the standard error stream: with a bar on a terminal, with
         a few lines elsewhere.
+    max_seconds : float, optional
+        The time after which a fit ends with the best network so far; its error is reported as ever. At
+        least one sweep over all nodes is made, and the error is found afterwards, so that a fit may take
+        longer. Trees are not fitted, and take no notice of it.
 
     Notes
     -----
@@ -71,7 +76,8 @@ def compress(
     ------
     NetworkError
         `x` is something else; the tolerance is not in 0 ... 1 or smaller than the dtype can hold; the
-        method is unknown; the seed is no integer of at least 0; entries or weights are not finite.
+        method is unknown; the seed is no integer of at least 0; `max_seconds` is not a positive number;
+        entries or weights are not finite.
     ModeError
         A rank is not a positive integer, its mode is unknown, or there is none for a network that is
         not a tree.
@@ -103,8 +109,9 @@ def compress(
     wanted = checked_tolerance(tolerance, 4 * precision, s.dtype)
     ranks = checked_max_rank(max_rank, topology.contraction_modes)
     checked_integer("seed", seed, 0)
+    seconds = checked_seconds(max_seconds)
     if method == "fit" or (method == "auto" and not topology.is_tree):
-        return _fitted(xp, s, wanted, ranks, seed, progress)
+        return _fitted(xp, s, wanted, ranks, seed, progress, seconds)
     _check_tree(topology)
     return compressed_tree(xp, s, wanted, ranks, method, seed, progress)
 
@@ -116,6 +123,7 @@ def _fitted(
     ranks: Mapping[str, int],
     seed: int,
     progress: bool,
+    max_seconds: float | None,
 ) -> Compression:
     if not ranks and s.topology.joined.contraction_modes:
         raise ModeError(
@@ -124,7 +132,11 @@ def _fitted(
             "cp_to_tucker."
         )
     with shown(f"Fitting {counted(s)}", MOST_SWEEPS, progress) as step:
-        network, error = fitted(xp, s, ranks, tolerance, seed, lambda *_: step())
+
+        def report(_: int, error: float) -> None:
+            step(f"error {error:.2e}")
+
+        network, error = fitted(xp, s, ranks, tolerance, seed, report, max_seconds)
     return Compression(network, error, "estimate", "fit")
 
 
