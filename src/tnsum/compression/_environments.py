@@ -99,6 +99,17 @@ class Overlap:
             taken, size = taken + float(exponent), length(self._xp, array)
         return ((array, held), taken), size
 
+    def whole(self) -> tuple[Operand, float]:
+        """The overlap itself, without what is outermost, and a power of two beside it."""
+        for place in range(self._tree.n_nodes, len(self._tree.cuts)):
+            self.find_inside(place)
+            # No longer needed.
+            for below in self._tree.pairs[place - self._tree.n_nodes]:
+                self._inside.pop(below, None)
+        operands, exponent = self._below(self._tree.root)
+        array, modes = multiplied(self._xp, operands, self._stack)
+        return (array, modes), exponent
+
     def inside_of(self, place: int) -> tuple[Operand, float]:
         """The inside of a pair that has been found, and the power of two beside it."""
         return self._inside[place]

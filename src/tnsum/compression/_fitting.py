@@ -49,13 +49,13 @@ from tnsum._typing import Array, DType, Namespace
 from tnsum.compression._balance import balanced_networks, balanced_nodes
 from tnsum.compression._conversion import scaled, zero_network
 from tnsum.compression._environments import kets_of_group
+from tnsum.compression._pairs import inner_products
 from tnsum.compression._result import warn_of_rounding
 from tnsum.compression._rounding import sizes_of, summed
 from tnsum.compression._starts import starts
 from tnsum.compression._sweeps import Fit, swept
 from tnsum.compression._targets import (
     Target,
-    inner_products,
     network_of,
     sizes_within,
     sum_of,

@@ -21,10 +21,9 @@ from tnsum._products import simplified, transposed
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
 from tnsum.compression._balance import balanced_networks
-from tnsum.compression._environments import ket
+from tnsum.compression._pairs import inner_products, length_by_pairs, work_of_pairs
 from tnsum.compression._rounding import sizes_of, summed
-from tnsum.compression._walks import tree_of
-from tnsum.contraction import STACK, evaluate_scaled, operands_of, pieces
+from tnsum.contraction import STACK
 from tnsum.errors import NetworkError
 from tnsum.measures import length_of
 from tnsum.network import Network, NetworkStack
@@ -126,6 +125,30 @@ def target_of(xp: Namespace, s: NetworkSum) -> Target:
 _BAD = 10.0
 
 
+def looped_length(s: NetworkSum, most: int) -> tuple[Array, Array] | None:
+    """The norm of a sum from inner products, in their best order, and a power of two beside it.
+
+    None where that takes more multiplications than `most`, or where too many digits cancel.
+    """
+    xp, topology = s.namespace, s.topology.joined
+    distinct = _distinct(topology)
+    groups, exponent = balanced(xp, s._grouped(s.dtype))
+    weights, taken = rescaled_together(xp, [own for _, own in groups])
+    groups = [
+        (_distinct_stack(xp, stack, topology, distinct), own)
+        for (stack, _), own in zip(groups, weights, strict=True)
+    ]
+    if work_of_pairs(distinct, groups) > most:
+        return None
+    found = length_by_pairs(xp, groups)
+    if found is None:
+        return None
+    like = groups[0][1]
+    dtype = _arrays.real_dtype(xp, like.dtype)
+    length = xp.asarray(found[0], dtype=dtype, device=_arrays.device_of(like))
+    return length, exponent + taken + found[1]
+
+
 def _constant(xp: Namespace, stack: NetworkStack) -> NetworkStack:
     arrays = {name: _arrays.constant(xp, array) for name, array in stack.arrays.items()}
     return NetworkStack._unchecked(stack.topology, arrays)
@@ -176,30 +199,6 @@ def log2_norms(xp: Namespace, stack: NetworkStack, weights: Array) -> Any:
     squares, exponents = inner_products(xp, stack, stack)
     with np.errstate(divide="ignore"):
         return (np.log2(np.abs(squares)) + exponents) / 2 + log2_on_host(xp.abs(weights))
-
-
-def inner_products(
-    xp: Namespace, first: Network | NetworkStack, stack: NetworkStack
-) -> tuple[Any, Any]:
-    """<first|X_m> for each network of a stack, or each with its own, and the powers of two beside them.
-
-    NumPy arrays: one number for each summand.
-    """
-    kept = {STACK, *stack.physical_modes}
-    bras = [(_arrays.conj(xp, array), modes) for array, modes in operands_of(first)]
-    kets = [
-        (array, tuple(m if m in kept else ket(m) for m in modes))
-        for array, modes in operands_of(stack)
-    ]
-    # Each node with its conjugate first.
-    n, pairs = len(kets), tree_of(stack.topology, tuple(stack.sizes.items())).pairs
-    path = (*((k, n + k) for k in range(n)), *((2 * n + i, 2 * n + j) for i, j in pairs))
-    found, exponents = [], []
-    for piece in pieces([*bras, *kets], len(stack), (STACK,)):
-        numbers, exponent = evaluate_scaled(xp, piece, (STACK,), path)
-        found.append(np.asarray(_arrays.on_host(numbers)))
-        exponents.append(np.full(len(found[-1]), float(exponent)))
-    return np.concatenate(found), np.concatenate(exponents)
 
 
 def log2_on_host(array: Array) -> Any:
