@@ -28,7 +28,7 @@ from tnsum import (
     compress,
     cp,
 )
-from tnsum.compression import _environments, _fitting
+from tnsum.compression import _environments, _fitting, _recipes
 from tnsum.compression._balance import balanced_networks, balanced_nodes
 from tnsum.compression._conversion import scaled as scaled_nodes
 from tnsum.compression._cp import cp_to_tucker
@@ -696,14 +696,45 @@ def test_compiled_products_are_those_of_einsum(in_order: bool, dtype: str) -> No
         assert np.allclose(found, np.einsum(equation, *drawn), atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["grid3x3", "ring4", "cp4", "hyperedge_and_modes"])
+def test_layers_that_may_be_exchanged_are_multiplied_apart(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = BY_NAME[name]
+    s = network(case, arrays(case, 0)) - 2 * network(case, arrays(case, 1, 1))
+    target = target_of(np, s)
+    sizes = sizes_within(target.topology, s.shape, caps(s, 3))
+    tree = tree_of(target.topology, tuple(sizes.items()))
+    kets = [kets_of_group(np, group) for group in target.groups]
+    start, n_apart = next(starts(np, target, sizes, 0)), 0
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal n_apart
+        n_apart += 1
+        return apart(*arguments)
+
+    apart = _recipes._product_of_layers
+    monkeypatch.setattr(_recipes, "_product_of_layers", counted)
+    found = []
+    for much in (2**27, -1):
+        monkeypatch.setattr(_recipes, "_MUCH", much)
+        _recipes._compiled.cache_clear()
+        found.append(swept(np, target, tree, kets, start))
+        assert bool(n_apart) == (much < 0)
+    _recipes._compiled.cache_clear()
+    assert math.isclose(found[0].square, found[1].square, rel_tol=1e-9, abs_tol=1e-13)
+    for one, other in zip(found[0].arrays, found[1].arrays, strict=True):
+        assert np.allclose(one, other, atol=1e-7)
+
+
 def test_a_sweep_of_cp_networks_costs_what_their_gram_matrices_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     works = []
 
-    def counted(xp: Any, operands: Any, output: Any, in_order: bool = False) -> Any:
+    def counted(xp: Any, operands: Any, output: Any, *more: Any, **named: Any) -> Any:
         works.append(plan_for(operands, output)[0].n_multiplications)
-        return multiplied(xp, operands, output, in_order)
+        return multiplied(xp, operands, output, *more, **named)
 
     multiplied = _environments.multiplied
     monkeypatch.setattr(_environments, "multiplied", counted)

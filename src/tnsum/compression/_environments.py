@@ -27,15 +27,10 @@ from tnsum import _arrays
 from tnsum._matrices import length
 from tnsum._scale import rescaled
 from tnsum._typing import Array, Label, Namespace, Operand
-from tnsum.compression._recipes import multiplied
+from tnsum.compression._recipes import ket, multiplied
 from tnsum.compression._walks import Tree
 from tnsum.contraction import STACK, piece_size, sliced
 from tnsum.orthogonal import Group
-
-
-def ket(mode: Label) -> Label:
-    """The label of a contraction mode of Z in <Y|Z>."""
-    return ("ket", mode)
 
 
 class Overlap:
@@ -91,7 +86,7 @@ class Overlap:
         self, operands: Sequence[Operand], modes: Sequence[Label], taken: float
     ) -> tuple[tuple[Operand, float], float]:
         """A product with a power of two beside it, and its norm."""
-        array, held = multiplied(self._xp, operands, modes)
+        array, held = multiplied(self._xp, operands, modes, is_own=self._kets is None)
         size = length(self._xp, array)
         # The norm tells that the largest entry is in range, in less time than a look at each of them.
         if not _LEAST < size < 1 / _LEAST:
@@ -136,7 +131,7 @@ class Overlap:
         shared = [m for m in self._held[node] if m in cut and m in self._physical]
         summed = [m for m in self._held[node] if m in cut and m not in self._physical]
         modes = (*shared, *summed, *map(ket, summed))
-        array, _ = multiplied(self._xp, around, modes, in_order=True)
+        array, _ = multiplied(self._xp, around, modes, True, self._kets is None)
         n_shared = math.prod(array.shape[: len(shared)])
         side = math.prod(array.shape[len(shared) : len(shared) + len(summed)])
         return self._xp.reshape(array, (n_shared, side, side)), taken

@@ -26,7 +26,8 @@ import numpy as np
 from tnsum import _arrays
 from tnsum._products import simplified
 from tnsum._typing import Array, Label, Namespace, Operand
-from tnsum.compression._environments import Overlap, ket, pieces_of
+from tnsum.compression._environments import Overlap, pieces_of
+from tnsum.compression._recipes import is_ket
 from tnsum.compression._walks import Tree, tree_of
 from tnsum.contraction import STACK
 from tnsum.orthogonal import Group
@@ -115,13 +116,9 @@ def _log2(array: Array) -> Any:
 def _log2_root(xp: Namespace, operand: Operand, exponent: float) -> Any:
     """Half the log2 of the traces of a stack of positive matrices; rounding may make them negative."""
     array, modes = operand
-    same: tuple[Label, ...] = tuple(_without_ket(m) for m in modes)
-    traces, _ = simplified(xp, (array, same), (STACK,))
+    same: list[Label] = [m[1] if isinstance(m, tuple) and is_ket(m) else m for m in modes]
+    traces, _ = simplified(xp, (array, tuple(same)), (STACK,))
     return (_log2(xp.abs(traces)) + exponent) / 2
-
-
-def _without_ket(mode: Label) -> Label:
-    return mode[1] if isinstance(mode, tuple) and len(mode) == 2 and ket(mode[1]) == mode else mode
 
 
 def summed(logs: Sequence[Any]) -> float:
