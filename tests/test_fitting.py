@@ -202,7 +202,7 @@ def test_no_error_is_exceeded_in_any_gauge(
         s, rank, n_sweeps = random_sum(family, condition, seed)
         monkeypatch.setattr(_fitting, "MOST_SWEEPS", min(n_sweeps, 15))
         # Every other one as if the difference were too large to be orthogonalised.
-        monkeypatch.setattr(_fitting, "_QUICK", 2**33 * (seed % 2))
+        monkeypatch.setattr(_fitting, "QUICK", 2**33 * (seed % 2))
         found, error = fit(s, rank)
         assert extended_error(s, found) <= error * (1 + 1e-6)
 
@@ -577,7 +577,7 @@ def test_small_errors_are_found_exactly_or_not_reported(monkeypatch: pytest.Monk
     x = ring(5, 3, 2, rng)
     s = x + x
     assert fit(s, 2)[1] < 1e-13
-    monkeypatch.setattr(_fitting, "_QUICK", 0)
+    monkeypatch.setattr(_fitting, "QUICK", 0)
     found, error = fit(s, 2)
     assert 1e-8 < error < 1e-6
     assert true_error(s, found) < 1e-13

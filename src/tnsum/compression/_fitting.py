@@ -55,14 +55,14 @@ from tnsum.compression._rounding import sizes_of, summed
 from tnsum.compression._starts import starts
 from tnsum.compression._sweeps import Fit, swept
 from tnsum.compression._targets import (
+    QUICK,
     Target,
     network_of,
+    orthogonal_length,
     sizes_within,
-    sum_of,
     target_of,
 )
 from tnsum.compression._walks import tree_of, work_of_sweep
-from tnsum.measures import length_of
 from tnsum.network import Network, NetworkStack
 from tnsum.orthogonal import work_of_cores
 from tnsum.summation import NetworkSum
@@ -79,9 +79,9 @@ _UNSEEN = 8.0
 # root of the number of nodes, times this: of 3,600 fits in gauges of condition 1 to 1e6, in double
 # precision, none was changed by a quarter of that.
 _DOUBTS = 4.0
-# The difference is orthogonalised if that takes no more multiplications than this, or than one part in
-# so many of what the sweeps took.
-_QUICK, _SHARE = 2**33, 8
+# The difference is orthogonalised if that is quick, or takes no more multiplications than one part in so
+# many of what the sweeps took.
+_SHARE = 8
 # No power of two is larger: what is so far out of scale is no fit, and only must not overflow.
 _HUGE = 900.0
 # The number of sweeps, the multiplications that all of them may take, and the sweeps of each start.
@@ -221,7 +221,7 @@ class _Clock:
     @property
     def affordable(self) -> int:
         """The multiplications that finding the error may take."""
-        return _QUICK if self.is_up else max(_QUICK, self.work // _SHARE)
+        return QUICK if self.is_up else max(QUICK, self.work // _SHARE)
 
 
 class _TimeUpError(Exception):
@@ -250,8 +250,8 @@ def _error_of(
     doubt = _DOUBTS * places * precision * (target.original_terms + own)
     groups = [*target.originals, (result, -one)]
     if work_of_cores(topology, [groups]) <= affordable:
-        length, exponent = length_of(sum_of(topology, groups))
-        return target.relative(_log2(float(length)) + float(exponent)), doubt
+        length, exponent = orthogonal_length(xp, topology, groups)
+        return target.relative(_log2(length) + exponent), doubt
     unseen = _UNSEEN * precision * (target.terms + own) ** 2
     return math.sqrt(abs(_square_by_products(xp, target, result, one)) + unseen), doubt
 

@@ -27,7 +27,7 @@ from tnsum.contraction import STACK
 from tnsum.errors import NetworkError
 from tnsum.measures import length_of
 from tnsum.network import Network, NetworkStack
-from tnsum.orthogonal import Group, balanced
+from tnsum.orthogonal import Group, balanced, cores, work_of_cores
 from tnsum.summation import NetworkSum
 from tnsum.topology import Topology
 
@@ -108,7 +108,10 @@ def target_of(xp: Namespace, s: NetworkSum) -> Target:
     if any(np.any(each.terms > each.norms + _BAD) for each in sizes):
         calm = [(balanced_networks(xp, stack), own) for stack, own in originals]
         calm_sizes = [sizes_of(xp, group) for group in calm]
-    norm, taken = map(float, length_of(sum_of(distinct, calm)))
+    if work_of_cores(distinct, [calm]) <= QUICK:
+        norm, taken = orthogonal_length(xp, distinct, calm)
+    else:
+        norm, taken = map(float, length_of(sum_of(distinct, calm)))
     return Target(
         distinct,
         calm,
@@ -163,6 +166,21 @@ def _moduli(
     arrays = {name: xp.abs(array) for name, array in stack.arrays.items()}
     moduli = NetworkStack._unchecked(stack.topology, arrays)
     return _distinct_stack(xp, moduli, topology, distinct).arrays
+
+
+# So many multiplications are quick: orthogonalising is preferred to all else.
+QUICK = 2**33
+
+
+def orthogonal_length(
+    xp: Namespace, topology: Topology, groups: Sequence[Group]
+) -> tuple[float, float]:
+    """The norm of a sum by orthogonalising it, and a power of two beside it.
+
+    `length_of` would compare the work of other ways, which takes longer than a small sum.
+    """
+    ((core, exponent),) = cores(xp, topology, [groups])
+    return float(xp.linalg.vector_norm(core)), float(exponent)
 
 
 def sum_of(topology: Topology, groups: Sequence[Group]) -> NetworkSum:
