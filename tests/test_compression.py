@@ -731,6 +731,12 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: compress(network(BY_NAME["ring4"], arrays(BY_NAME["ring4"], 0)), method="direct"),
      TopologyError, NOT_A_TREE.format(4, 4)),
     (lambda: compress(TRAIN, 1e-3, method="fit"), ModeError, NO_RANKS),
+    (lambda: compress(TRAIN, max_seconds=0), NetworkError,
+     "max_seconds must be a positive number; 0 came."),
+    (lambda: compress(TRAIN, max_seconds="1"), NetworkError,  # type: ignore[arg-type]
+     "max_seconds must be a positive number; '1' came."),
+    (lambda: compress(TRAIN, max_seconds=True), NetworkError,
+     "max_seconds must be a positive number; True came."),
     (lambda: compress(1e300 * scaled(TRAIN, 1e300)),
      NetworkError, "The norm of the sum must be such that 2 nodes of float64 can hold it; it is about "
      "2**2991. Take other weights."),

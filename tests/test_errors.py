@@ -452,6 +452,8 @@ two = Network.from_einsum("ir,rj->ij", np.ones((2, 2)), np.ones((2, 2)))
 TOLERANCES: list[Row] = [
     (lambda: tnsum.compress(one, tolerance="small"), NetworkError,
      "tolerance must be a number; str came."),
+    (lambda: tnsum.compress(one, max_seconds=0), NetworkError,
+     "max_seconds must be a positive number; 0 came."),
     (lambda: tnsum.compress(one, tolerance=1.5), NetworkError,
      "tolerance must be at least 0 and less than 1; 1.5 came."),
     (lambda: tnsum.compress(one, tolerance=1e-17), NetworkError,

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import tnsum
+from fit_cases import FAMILIES, random_sum
+from fit_cases import true_error as extended_error
 from libraries import NUMPY, Library, library, network
 from oracle import dense, relative_error
 from raising import check_message, unreached
@@ -26,17 +28,20 @@ from tnsum import (
     compress,
     cp,
 )
-from tnsum.compression import _environments, _fitting
+from tnsum.compression import _environments, _fitting, _recipes
+from tnsum.compression._balance import balanced_networks, balanced_nodes
 from tnsum.compression._conversion import scaled as scaled_nodes
 from tnsum.compression._cp import cp_to_tucker
 from tnsum.compression._environments import Overlap, Summands, kets_of_group
 from tnsum.compression._fitting import fitted
+from tnsum.compression._recipes import multiplied
+from tnsum.compression._rounding import sizes_of
 from tnsum.compression._starts import _blocks, _cut_between, _cut_hyperedge, _pivots, starts
-from tnsum.compression._sweeps import Fit, balanced_nodes, swept
+from tnsum.compression._sweeps import Fit, swept
 from tnsum.compression._targets import sizes_within, target_of
 from tnsum.compression._walks import tree_of, work_of_sweep
 from tnsum.paths import plan_for
-from topologies import BY_NAME, CASES, DTYPES, Case, any_cases, arrays
+from topologies import BY_NAME, CASES, DTYPES, EQUAL_RANKS, Case, any_cases, arrays
 
 Array = NDArray[Any]
 EPS = {name: float(np.finfo(name).eps) for name in DTYPES}
@@ -186,6 +191,78 @@ def test_rounding_in_summands_is_seen(dtype: str, seed: int) -> None:
     s = in_a_bad_gauge() + 1e-6 * in_a_bad_gauge()
     found, error = fit(s, 3)
     assert true_error(s, found) <= error * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e1, 1e2, 1e3, 1e4, 1e6])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_error_is_exceeded_in_any_gauge(
+    family: str, condition: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in range(3):
+        s, rank, n_sweeps = random_sum(family, condition, seed)
+        monkeypatch.setattr(_fitting, "MOST_SWEEPS", min(n_sweeps, 15))
+        # Every other one as if the difference were too large to be orthogonalised.
+        monkeypatch.setattr(_fitting, "QUICK", 2**33 * (seed % 2))
+        found, error = fit(s, rank)
+        assert extended_error(s, found) <= error * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("family", ["rings", "parallel modes", "grids"])
+def test_digits_are_saved_where_a_gauge_can_be_mended(family: str) -> None:
+    for seed in range(3):
+        one = random_sum(family, 30.0, seed, "float64")[0].summands[0]
+        assert fit(one + 2 * one, dict(one.ranks))[1] < 1e-6
+
+
+def test_rounding_that_misses_a_tolerance_is_warned_of() -> None:
+    s, _, _ = random_sum("rings", 1e4, 0, "float64")
+    one = s.summands[0]
+    with pytest.warns(RuntimeWarning, match="Rounding alone makes a relative error of about"):
+        c = compress(one + one, 1e-13, max_rank=3)
+    assert 1e-13 < c.error < 1
+    with pytest.warns(RuntimeWarning, match="Rounding alone makes a relative error of 1 or more"):
+        assert compress(one + 1e-13 * one - one, 1e-3, max_rank=1).error == 1
+    with pytest.warns(RuntimeWarning, match="Rounding alone makes a relative error of about"):
+        compress(one + one, 1e-13, max_rank=6)
+
+
+@pytest.mark.parametrize("name", ["ring4", "cp4", "parallel_modes", "hyperedge_and_modes", "trace"])
+def test_the_sizes_of_terms(name: str) -> None:
+    """Against the norms of a network with one node after the other replaced by unit arrays."""
+    case = BY_NAME[name]
+    x, y = (network(case, arrays(case, k, k, "complex128")) for k in EQUAL_RANKS)
+    (group,) = target_of(np, x - 3j * y).originals
+    found = sizes_of(np, group)
+    stack, weights = group
+    for m, weight in enumerate(np.abs(weights)):
+        term = stack[m]
+        assert math.isclose(2 ** found.norms[m], weight * np.linalg.norm(wide(term)), rel_tol=1e-9)
+        largest = 0.0
+        for node, array in term.arrays.items():
+            square = 0.0
+            for k in range(array.size):
+                unit = np.zeros(array.size)
+                unit[k] = 1
+                held = {**term.arrays, node: unit.reshape(array.shape)}
+                square += np.linalg.norm(dense(term.topology.nodes, term.physical_modes, held)) ** 2
+            own = [len(term.topology.holders(mode)) == 1 for mode in term.topology.nodes[node]]
+            repeats = math.prod(n for n, is_own in zip(array.shape, own, strict=True) if is_own)
+            # What is left of the network does not depend on the node's own physical indices.
+            largest = max(largest, np.linalg.norm(array) * math.sqrt(square / repeats))
+        assert 2 ** found.terms[m] >= weight * largest * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_bad_gauges_are_brought_into_balance(dtype: str) -> None:
+    for family in ("rings", "grids", "parallel modes"):
+        s, _, _ = random_sum(family, 1e3, 1, dtype)
+        stack = NetworkStack.from_networks([s.summands[0]] * 2)
+        group = balanced_networks(np, stack), np.ones(2)
+        before, after = sizes_of(np, (stack, np.ones(2))), sizes_of(np, group)
+        assert np.max(after.terms - after.norms) < 8 < np.max(before.terms - before.norms)
+        change = relative_error(wide(group[0][1]), wide(stack[1]))
+        assert change < 4 * EPS["float64"] * np.exp2(before.terms - before.norms)[0]
+        assert change < 1e-4
 
 
 @pytest.mark.large
@@ -479,12 +556,28 @@ def test_sweeps_are_reported_and_end_at_the_tolerance() -> None:
     assert counts[1] < counts[0] <= _fitting.MOST_SWEEPS
 
 
+def test_a_fit_ends_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    base = grid(3, 3, 2, 2, rng)
+    s = tnsum.add(*(perturbed(base, 0.2, rng) for _ in range(4)))
+    counts = []
+    for seconds in (1e-9, 50.0, 1e9):
+        seen: list[int] = []
+        now = iter(range(10**9))
+        # Every look at the clock takes a second: 50 of them end in the middle of a sweep.
+        monkeypatch.setattr(_fitting.time, "monotonic", lambda o=now: float(next(o)))
+        found, error = fitted(np, s, caps(s, 3), 0.0, 0, lambda n, _, o=seen: o.append(n), seconds)
+        counts.append(len(seen))
+        assert_honest(s, found, error)
+    assert counts[0] == 1 < counts[1] < counts[2]
+
+
 def test_small_errors_are_found_exactly_or_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     x = ring(5, 3, 2, rng)
     s = x + x
     assert fit(s, 2)[1] < 1e-13
-    monkeypatch.setattr(_fitting, "_QUICK", 0)
+    monkeypatch.setattr(_fitting, "QUICK", 0)
     found, error = fit(s, 2)
     assert 1e-8 < error < 1e-6
     assert true_error(s, found) < 1e-13
@@ -581,17 +674,70 @@ def test_the_order_of_products_of_a_grid_is_a_good_one() -> None:
     assert work_of_sweep(tree_of(topology, tuple(sizes.items())), sizes, []) < 4 * 7 * 6**12
 
 
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_compiled_products_are_those_of_einsum(in_order: bool, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    size = {"a": 3, "b": 1, "c": 2, "d": 4, "e": 1, "f": 5}
+    for _ in range(60):
+        names = list(size)
+        held = [
+            tuple(rng.permutation(names)[: rng.integers(1, 6)]) for _ in range(rng.integers(1, 5))
+        ]
+        output = [m for m in names if rng.random() < 0.4 and any(m in modes for modes in held)]
+        drawn = [rng.standard_normal([size[m] for m in modes]).astype(dtype) for modes in held]
+        # Arrays as other products leave them: not all contiguous.
+        drawn = [a.T.copy().T if rng.random() < 0.5 else a for a in drawn]
+        array, modes = multiplied(np, list(zip(drawn, held, strict=True)), output, in_order)
+        equation = ",".join(map("".join, held)) + "->" + "".join(output)
+        assert sorted(modes) == sorted(output)
+        assert not in_order or list(modes) == output
+        found = np.transpose(array, [modes.index(m) for m in output])
+        assert np.allclose(found, np.einsum(equation, *drawn), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["grid3x3", "ring4", "cp4", "hyperedge_and_modes"])
+def test_layers_that_may_be_exchanged_are_multiplied_apart(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = BY_NAME[name]
+    s = network(case, arrays(case, 0)) - 2 * network(case, arrays(case, 1, 1))
+    target = target_of(np, s)
+    sizes = sizes_within(target.topology, s.shape, caps(s, 3))
+    tree = tree_of(target.topology, tuple(sizes.items()))
+    kets = [kets_of_group(np, group) for group in target.groups]
+    start, n_apart = next(starts(np, target, sizes, 0)), 0
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal n_apart
+        n_apart += 1
+        return apart(*arguments)
+
+    apart = _recipes._product_of_layers
+    monkeypatch.setattr(_recipes, "_product_of_layers", counted)
+    found = []
+    for much in (2**27, -1):
+        monkeypatch.setattr(_recipes, "_MUCH", much)
+        _recipes._compiled.cache_clear()
+        found.append(swept(np, target, tree, kets, start))
+        assert bool(n_apart) == (much < 0)
+    _recipes._compiled.cache_clear()
+    assert math.isclose(found[0].square, found[1].square, rel_tol=1e-9, abs_tol=1e-13)
+    for one, other in zip(found[0].arrays, found[1].arrays, strict=True):
+        assert np.allclose(one, other, atol=1e-7)
+
+
 def test_a_sweep_of_cp_networks_costs_what_their_gram_matrices_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     works = []
 
-    def counted(xp: Any, operands: Any, output: Any) -> Any:
+    def counted(xp: Any, operands: Any, output: Any, *more: Any, **named: Any) -> Any:
         works.append(plan_for(operands, output)[0].n_multiplications)
-        return evaluate(xp, operands, output)
+        return multiplied(xp, operands, output, *more, **named)
 
-    evaluate = _environments.evaluate
-    monkeypatch.setattr(_environments, "evaluate", counted)
+    multiplied = _environments.multiplied
+    monkeypatch.setattr(_environments, "multiplied", counted)
     rng = np.random.default_rng(0)
     n, size, rank, wanted, order = 40, 30, 3, 10, 3
     factors = {f"factor{k}": rng.standard_normal((n, size, rank)) for k in range(order)}
@@ -966,4 +1112,8 @@ def test_every_raise_is_in_the_table() -> None:
     folder = Path(tnsum.__file__).parent / "compression"
     ours = "_cp", "_environments", "_fitting", "_starts", "_sweeps", "_targets", "_walks"
     files = [folder / f"{name}.py" for name in ours]
-    assert not unreached(files, [call for call, *_ in ERRORS])
+    clock = _fitting._Clock(None, -1.0)
+    clock.count(1.0, 0)
+    # That the time is up ends a sweep, and is caught.
+    calls = [*(call for call, *_ in ERRORS), clock.tick]
+    assert not unreached(files, calls)

@@ -12,7 +12,17 @@ from compression_cases import binary_tree, decaying, log2_norm, star
 from compression_cases import train as train_of
 from libraries import TALL, library, network, rounding
 from oracle import dense, dense_sum, relative_error
-from tnsum import Network, NetworkStack, NetworkSum, _matrices, distance, inner, measures, norm
+from tnsum import (
+    Network,
+    NetworkStack,
+    NetworkSum,
+    Topology,
+    _matrices,
+    distance,
+    inner,
+    measures,
+    norm,
+)
 from topologies import BY_NAME, CASES, Case, arrays
 
 Array = NDArray[Any]
@@ -402,3 +412,27 @@ def test_pairs_tell_whether_digits_cancel_whatever_the_scale(order: int) -> None
         s = tnsum.add(x, x, weights=[1.0, second])
         found = measures._length_by_pairs(s.namespace, s.topology, s._grouped(s.dtype))
         assert (found is not None) == is_known
+
+
+LOOPED = [
+    case
+    for case in MODERATE
+    if not Topology(case.nodes, case.physical_modes).joined.is_tree and case.order
+]
+
+
+@named(LOOPED)
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_norms_of_sums_with_loops_by_their_inner_products(
+    case: Case, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measures, "_DEAR", -1)
+    monkeypatch.setattr(measures, "_MUCH", 1e-9)
+    x, y, z = (drawn(case, k, k, dtype) for k in range(3))
+    s = 1e30 * (x - 2 * y + NetworkStack.from_networks([x, z, z]).sum([0.5, 1, -0.3]))
+    terms = [drawn(case, k, k, dtype).arrays for k in (0, 1, 0, 2, 2)]
+    weights = [1, -2, 0.5, 1, -0.3]
+    exact = dense_sum(case.nodes, case.physical_modes, terms, weights)
+    assert np.isclose(norm(s) / 1e30, np.linalg.norm(exact), rtol=200 * np.finfo(dtype).eps)
+    # Where terms cancel, the sum is orthogonalised after all.
+    assert norm(x - y - x + y) < 1e-4 * norm(x)

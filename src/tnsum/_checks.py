@@ -159,3 +159,13 @@ def checked_integer(name: str, value: Any, least: int) -> int:
     if not is_integer or value < least:
         raise NetworkError(f"{name} must be an integer of at least {least}; {value!r} came.")
     return int(value)
+
+
+def checked_seconds(max_seconds: Any) -> float | None:
+    """A time that work may take, or None for any."""
+    if max_seconds is None:
+        return None
+    is_number = isinstance(max_seconds, numbers.Real) and not isinstance(max_seconds, bool)
+    if not is_number or not float(max_seconds) > 0:
+        raise NetworkError(f"max_seconds must be a positive number; {max_seconds!r} came.")
+    return float(max_seconds)

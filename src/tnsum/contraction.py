@@ -59,7 +59,7 @@ def _planned(
     """The operands by number, with numbers for modes; the order of products; the modes' numbers."""
     operands = without_trivial_modes(xp, operands, output)
     plan, numbers = plan_for(operands, output, path)
-    check_memory(plan.largest, operands[0][0].dtype, "The largest array on the way", _ADVICE)
+    check_memory(plan.largest, operands[0][0].dtype, "The largest array on the way", ADVICE)
     live: dict[int, Operand] = {}
     for k, (array, modes) in enumerate(operands):
         live[k] = array, tuple(numbers[m] for m in modes)
@@ -126,7 +126,7 @@ def _rescaled(
     return (array, modes), powers
 
 
-_ADVICE = (
+ADVICE = (
     "Smaller ranks need less; entries(...) and select(...) avoid the dense array, and cotengra, if "
     "installed, finds better orders for large graphs with loops."
 )
@@ -201,7 +201,7 @@ def contract(x: Network | NetworkStack | NetworkSum) -> Array:
             f"A dense array must have at most 64 axes; this tensor has order {x.order}. "
             f"Take entries(...) or select(...) of it, or tnsum.norm and tnsum.inner."
         )
-    check_memory(math.prod(shape), x.dtype, f"The dense array of shape {short(shape)}", _ADVICE)
+    check_memory(math.prod(shape), x.dtype, f"The dense array of shape {short(shape)}", ADVICE)
     if isinstance(x, Network):
         array = _arrays.as_array(evaluate(xp, operands_of(x), modes))
         return _arrays.copied(xp, array) if len(x.topology.nodes) == 1 else array

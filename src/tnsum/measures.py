@@ -127,7 +127,12 @@ def length_of(x: NetworkSum) -> tuple[Array, Array]:
 def _length_of(x: NetworkSum) -> _scale.Scaled:
     xp, topology, groups = x.namespace, x.topology, x._grouped(x.dtype)
     if x.n_summands > 1 and all(map(_arrays.can_decide, _held(groups))):
-        work, by_pairs = work_of_cores(topology, [groups]), _pairwise_work(topology, groups, groups)
+        work = work_of_cores(topology, [groups])
+        if work > _DEAR and not topology.joined.is_tree:
+            looped = _looped_length(x, work // _MUCH)
+            if looped is not None:
+                return looped
+        by_pairs = _pairwise_work(topology, groups, groups)
         found = None
         is_long = x.n_summands >= _LONG and x.n_parameters * _SKETCH < min(work, by_pairs)
         if is_long and topology.joined.is_tree:
@@ -142,6 +147,8 @@ def _length_of(x: NetworkSum) -> _scale.Scaled:
 
 # Orthogonalising is preferred until it takes this many times the work of adding up pairs.
 _MUCH = 2
+# Where orthogonalising a sum with loops takes more, a better order of inner products is looked for.
+_DEAR = 2**33
 # Sketches are for sums of at least so many; about how many multiplications they take for each number.
 _LONG, _SKETCH = 16, 2**11
 
@@ -160,6 +167,17 @@ def _length_by_sketch(
     is_finite = all(bool(xp.all(xp.isfinite(array))) for array in _held(groups))
     found = sketched_length(x) if is_finite else None
     return None if found is None else (found[0], _scale.beside(xp, *found))
+
+
+def _looped_length(x: NetworkSum, most: int) -> _scale.Scaled | None:
+    """The norm of a sum with loops from its inner products, if that takes at most so much work."""
+    # Compression builds on this module.
+    from tnsum.compression import looped_length
+
+    is_finite = all(
+        bool(x.namespace.all(x.namespace.isfinite(a))) for a in _held(x._grouped(x.dtype))
+    )
+    return looped_length(x, most) if is_finite else None
 
 
 def _length_by_pairs(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tnsum import _arrays
-from tnsum._checks import checked_integer, checked_max_rank, checked_tolerance
+from tnsum._checks import checked_integer, checked_max_rank, checked_seconds, checked_tolerance
 from tnsum._progress import shown
 from tnsum._typing import Namespace
 from tnsum.addition import as_sum
@@ -29,6 +29,7 @@ def compress(
     method: str = "auto",
     seed: int = 0,
     progress: bool = False,
+    max_seconds: float | None = None,
 ) -> Compression:
     """A network of small ranks near a sum, with its error.
 
@@ -40,18 +41,22 @@ def compress(
         The largest relative error. Without it and `max_rank`, nothing is lost but rounding. For a
         network that is not a tree, the error at which the fit may end.
     max_rank : int or Mapping[str, int], optional
-        The largest rank of every contraction mode, or of those named. It counts more than the
-        tolerance: the error reached is in the result. A network that is not a tree needs it.
+        The largest rank of every contraction mode, or of those named. It takes precedence over
+        `tolerance`: the error reached is in the result. A network that is not a tree needs it.
     method : {"auto", "direct", "sketch", "fit"}
         With "direct" a sum of trees is orthogonalised as it is; the error is a bound. With "sketch" it
-        is looked at through random test tensors, in time linear in the number of summands; the error
-        is an estimate. With "fit" a network of the largest ranks is fitted to the summands, in turns
+        is projected onto random test tensors, in time linear in the number of summands; the error is
+        an estimate. With "fit" a network of the largest ranks is fitted to the summands, in turns
         for each node. "auto" takes the quicker of the first two for trees, and fits all others.
     seed : int
         Fixes the test tensors and the starts of fits, and with them the result.
     progress : bool
         Whether to show how far the work is, on the standard error stream: with a bar on a terminal, with
         a few lines elsewhere.
+    max_seconds : float, optional
+        The time after which a fit ends with the best network so far; its error is reported as ever. At
+        least one sweep over all nodes is made, and the error is found afterwards, so that a fit may take
+        longer. Trees are not fitted, and take no notice of it.
 
     Notes
     -----
@@ -78,8 +83,8 @@ def compress(
     ------
     NetworkError
         `x` is something else; the tolerance is not in 0 ... 1 or smaller than the dtype can hold; the
-        method is unknown; the seed is no integer of at least 0; entries or weights are not finite, or
-        are being traced by JAX.
+        method is unknown; the seed is no integer of at least 0; `max_seconds` is not a positive number;
+        entries or weights are not finite, or are being traced by JAX.
     ModeError
         A rank is not a positive integer, its mode is unknown, or there is none for a network that is
         not a tree.
@@ -89,7 +94,7 @@ def compress(
     Warns
     -----
     RuntimeWarning
-        Rounding alone exceeds the tolerance, for instance because terms cancel.
+        Rounding exceeds the tolerance, because terms cancel, or large entries of neighbouring nodes do.
 
     Examples
     --------
@@ -112,10 +117,11 @@ def compress(
     wanted = checked_tolerance(tolerance, 4 * precision, s.dtype)
     ranks = checked_max_rank(max_rank, topology.contraction_modes)
     checked_integer("seed", seed, 0)
+    seconds = checked_seconds(max_seconds)
     # Decisions depend on values: gradients take a way of their own.
     tracked, s = (s, constant_sum(s)) if is_tracked(s) else (None, s)
     if method == "fit" or (method == "auto" and not topology.is_tree):
-        return _fitted(xp, s, wanted, ranks, seed, progress)
+        return _fitted(xp, s, wanted, ranks, seed, progress, seconds)
     _check_tree(topology)
     found = compressed_tree(xp, s, wanted, ranks, method, seed, progress)
     if tracked is None:
@@ -130,6 +136,7 @@ def _fitted(
     ranks: Mapping[str, int],
     seed: int,
     progress: bool,
+    max_seconds: float | None,
 ) -> Compression:
     if not ranks and s.topology.joined.contraction_modes:
         raise ModeError(
@@ -138,7 +145,11 @@ def _fitted(
             "cp_to_tucker."
         )
     with shown(f"Fitting {counted(s)}", MOST_SWEEPS, progress) as step:
-        network, error = fitted(xp, s, ranks, tolerance, seed, lambda *_: step())
+
+        def report(_: int, error: float) -> None:
+            step(f"error {error:.2e}")
+
+        network, error = fitted(xp, s, ranks, tolerance, seed, report, max_seconds)
     return Compression(network, error, "estimate", "fit")
 
 

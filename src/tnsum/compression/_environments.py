@@ -24,16 +24,13 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TypeAlias
 
 from tnsum import _arrays
+from tnsum._matrices import length
 from tnsum._scale import rescaled
 from tnsum._typing import Array, Label, Namespace, Operand
+from tnsum.compression._recipes import ket, multiplied
 from tnsum.compression._walks import Tree
-from tnsum.contraction import STACK, evaluate, piece_size, sliced
+from tnsum.contraction import STACK, piece_size, sliced
 from tnsum.orthogonal import Group
-
-
-def ket(mode: Label) -> Label:
-    """The label of a contraction mode of Z in <Y|Z>."""
-    return ("ket", mode)
 
 
 class Overlap:
@@ -47,6 +44,8 @@ class Overlap:
         The nodes of Z, contraction modes named by `ket`; without them Z is Y.
     outermost : Operand
         What the whole is multiplied by: the weights of a stack.
+    is_stack : bool
+        Whether Y is a stack, too, each network of which meets its own Z.
     """
 
     def __init__(
@@ -56,29 +55,63 @@ class Overlap:
         arrays: list[Array],
         kets: Sequence[Operand] | None,
         outermost: Operand,
+        is_stack: bool = False,
     ) -> None:
         self._xp, self._tree, self._arrays, self._kets = xp, tree, arrays, kets
-        self._held = list(tree.topology.nodes.values())
-        self._physical = set(tree.topology.physical_modes)
+        leading = (STACK,) if is_stack else ()
+        self._held = [(*leading, *held) for held in tree.topology.nodes.values()]
+        self._physical = {*tree.topology.physical_modes, *leading}
         self._stack = outermost[1]
         # Each with a power of two beside it, so that long products stay in range.
         self._inside: dict[int, tuple[Operand, float]] = {}
         self._outside: dict[int, tuple[Operand, float]] = {tree.root: (outermost, 0.0)}
+        self._lengths: dict[tuple[str, int], float] = {}
 
     def find_inside(self, place: int) -> None:
         """Find the inside of a pair from what lies below it."""
         i, j = self._tree.pairs[place - self._tree.n_nodes]
         (some, taken), (others, taken_too) = self._below(i), self._below(j)
         modes = self._cut_modes(place)
-        array, exponent = rescaled(self._xp, evaluate(self._xp, [*some, *others], modes))
-        self._inside[place] = (array, modes), float(exponent) + taken + taken_too
+        found = self._scaled([*some, *others], modes, taken + taken_too)
+        self._inside[place], self._lengths["inside", place] = found
 
     def find_outside(self, place: int) -> None:
         """Find the outside of a place from what lies around it."""
         around, taken = self._around(place)
         modes = self._cut_modes(place)
-        array, exponent = rescaled(self._xp, evaluate(self._xp, around, modes))
-        self._outside[place] = (array, modes), float(exponent) + taken
+        found = self._scaled(around, modes, taken)
+        self._outside[place], self._lengths["outside", place] = found
+
+    def _scaled(
+        self, operands: Sequence[Operand], modes: Sequence[Label], taken: float
+    ) -> tuple[tuple[Operand, float], float]:
+        """A product with a power of two beside it, and its norm."""
+        array, held = multiplied(self._xp, operands, modes, is_own=self._kets is None)
+        size = length(self._xp, array)
+        # The norm tells that the largest entry is in range, in less time than a look at each of them.
+        if not _LEAST < size < 1 / _LEAST:
+            array, exponent = rescaled(self._xp, array)
+            taken, size = taken + float(exponent), length(self._xp, array)
+        return ((array, held), taken), size
+
+    def whole(self) -> tuple[Operand, float]:
+        """The overlap itself, without what is outermost, and a power of two beside it."""
+        for place in range(self._tree.n_nodes, len(self._tree.cuts)):
+            self.find_inside(place)
+            # No longer needed.
+            for below in self._tree.pairs[place - self._tree.n_nodes]:
+                self._inside.pop(below, None)
+        operands, exponent = self._below(self._tree.root)
+        array, modes = multiplied(self._xp, operands, self._stack)
+        return (array, modes), exponent
+
+    def inside_of(self, place: int) -> tuple[Operand, float]:
+        """The inside of a pair that has been found, and the power of two beside it."""
+        return self._inside[place]
+
+    def outside_of(self, place: int) -> tuple[Operand, float]:
+        """The outside of a place that has been found, and the power of two beside it."""
+        return self._outside[place]
 
     def terms_at(self, place: int) -> tuple[float, float]:
         """How large the terms may be of which the overlap consists at a pair, and a power of two.
@@ -87,9 +120,9 @@ class Overlap:
         """
         if place not in self._inside or place not in self._outside:
             return 0.0, 0.0
-        (inside, exponent), (outside, other) = self._inside[place], self._outside[place]
-        norms = (float(self._xp.linalg.vector_norm(array)) for array, _ in (inside, outside))
-        return math.prod(norms), exponent + other
+        (_, exponent), (_, other) = self._inside[place], self._outside[place]
+        norms = self._lengths["inside", place] * self._lengths["outside", place]
+        return norms, exponent + other
 
     def normal_matrix(self, node: int) -> tuple[Array, float]:
         """The overlap without both arrays of a node: (shared physical indices, Y's indices, Z's)."""
@@ -97,7 +130,8 @@ class Overlap:
         cut = self._tree.cuts[node]
         shared = [m for m in self._held[node] if m in cut and m in self._physical]
         summed = [m for m in self._held[node] if m in cut and m not in self._physical]
-        array = evaluate(self._xp, around, (*shared, *summed, *map(ket, summed)))
+        modes = (*shared, *summed, *map(ket, summed))
+        array, _ = multiplied(self._xp, around, modes, True, self._kets is None)
         n_shared = math.prod(array.shape[: len(shared)])
         side = math.prod(array.shape[len(shared) : len(shared) + len(summed)])
         return self._xp.reshape(array, (n_shared, side, side)), taken
@@ -106,7 +140,8 @@ class Overlap:
         """The overlap without Y's array of a node, stacks summed: with the modes of that array."""
         around, taken = self._around(node)
         operands = [*around, self._ket(node)]
-        return evaluate(self._xp, operands, self._held[node]), taken
+        array, _ = multiplied(self._xp, operands, self._held[node], in_order=True)
+        return array, taken
 
     def _ket(self, node: int) -> Operand:
         if self._kets is not None:
@@ -133,7 +168,7 @@ class Overlap:
         return (*self._stack, *cut, *(ket(m) for m in cut if m not in self._physical))
 
 
-def kets_of(modes: Iterable[str], physical: Set[str]) -> tuple[Label, ...]:
+def kets_of(modes: Iterable[Label], physical: Set[Label]) -> tuple[Label, ...]:
     """The labels of a node of Z."""
     return tuple(m if m in physical else ket(m) for m in modes)
 
@@ -208,11 +243,8 @@ class Summands:
         tree = self._tree
         way = tree.way_to(node)
         for kets in self._groups:
-            per_summand = _n_kept(tree, self._arrays, kets)
-            weights = kets[-1][0]
-            step = max(1, _PIECES * piece_size(weights) // per_summand)
-            for start in range(0, weights.shape[0], step):
-                overlap = self._overlap(sliced(kets, STACK, slice(start, start + step)))
+            for where in _pieces(kets[-1][0], _n_kept(tree, self._arrays, kets)):
+                overlap = self._overlap(sliced(kets, STACK, where))
                 for place in range(tree.n_nodes, tree.root):
                     if place not in way:
                         overlap.find_inside(place)
@@ -220,6 +252,26 @@ class Summands:
                     overlap.find_outside(place)
                 yield overlap
 
+
+def _pieces(weights: Array, per_summand: int) -> Iterator[slice]:
+    """Parts of the summands, each with as many as fit."""
+    step = max(1, _PIECES * piece_size(weights) // per_summand)
+    for start in range(0, weights.shape[0], step):
+        yield slice(start, min(start + step, weights.shape[0]))
+
+
+def pieces_of(tree: Tree, arrays: Sequence[Array], n: int) -> Iterator[slice]:
+    """Parts of a stack of n networks, whose environments in themselves fit into memory together."""
+    held = tree.topology.nodes.values()
+    size = {m: k for a, modes in zip(arrays, held, strict=True)
+            for m, k in zip(modes, a.shape[1:], strict=True)}  # fmt: skip
+    physical = set(tree.topology.physical_modes)
+    extents = [math.prod(size[m] ** (2 - (m in physical)) for m in cut) for cut in tree.cuts]
+    yield from _pieces(arrays[0], 1 + 2 * sum(extents))
+
+
+# A norm above this one, and below its inverse, is far inside the range of double precision.
+_LEAST = 2.0**-300
 
 # The numbers that environments of all summands may take: a gibibyte in double precision.
 _MOST_KEPT = 2**27

@@ -80,15 +80,14 @@ def compressed(
     arrays, dropped = truncated(xp, tree, found, budget, noise * size, caps)
     check_range(found.exponent + math.log2(size), len(tree), sums.some_array.dtype)
     error = dropped / size + lost
-    if error >= 1 and len(tree) > 1:
+    if error >= 1 and len(tree) > 1 and longest_way(tree) <= _SHORT:
         # Where far more is lost than kept, the network found may be farther from the sum than zero is.
-        if longest_way(tree) <= _SHORT:
-            factor, rest = _nearest_multiple(xp, tree, sums, tests(), arrays, found.exponent)
-            if rest > _NOTHING:
-                _warn_of_small_rank(max(caps))
-                return _zeros(xp, tree, sizes, sums.some_array), 1.0
-            arrays[-1] = factor * arrays[-1]
-            error = min(_MARGIN * rest + rounding, 1.0)
+        factor, rest = _nearest_multiple(xp, tree, sums, tests(), arrays, found.exponent)
+        if rest > _NOTHING:
+            _warn_of_small_rank(max(caps))
+            return _zeros(xp, tree, sizes, sums.some_array), 1.0
+        arrays[-1] = factor * arrays[-1]
+        error = min(_MARGIN * rest + rounding, 1.0)
     return scaled(arrays, found.exponent), error
 
 

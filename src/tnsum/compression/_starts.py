@@ -35,7 +35,8 @@ from tnsum import _arrays
 from tnsum._matrices import svd
 from tnsum._typing import Array, Namespace
 from tnsum.compression._cp import components
-from tnsum.compression._targets import Target, inner_products, log2_norms, log2_on_host
+from tnsum.compression._pairs import inner_products
+from tnsum.compression._targets import Target, log2_norms, log2_on_host
 from tnsum.contraction import piece_size
 from tnsum.multilinear import superdiagonal
 from tnsum.network import NetworkStack

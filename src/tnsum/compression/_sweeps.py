@@ -1,4 +1,4 @@
-"""One sweep of alternating least squares, and nodes in balance.
+"""One sweep of alternating least squares.
 
 The square of the error of a network Y is quadratic in each single node A of Y while the others are held.
 With N = <Y|Y> and b = <Y|s>, both without that node (`_environments`), it is
@@ -11,22 +11,12 @@ brings one node after the other to its optimum. Directions of which N knows noth
     (N + d) (A - A_old) = b - N A_old,     d: ten times machine precision times the trace of N.
 
 Larger d, up to 1e-4 of the trace, made no difference where it was measured.
-
-A matrix T on one side of a contraction mode and its inverse on the other change two nodes, V and W, but
-not the tensor. Sweeps drift among these gauges, to large entries whose products nearly cancel, in which
-rounding hides the error. The nodes are in *balance* when both have the same Gram matrix on the mode:
-
-    T G_V T = T^-1 G_W T^-1,     T^2 = G_V^-1/2 (G_V^1/2 G_W G_V^1/2)^1/2 G_V^-1/2,
-
-G_W conjugated. This is the only positive definite solution: nodes in balance stay as they are, and two
-networks that differ little are changed alike. Where more than two nodes hold a mode, each index of it
-has a factor in every node, and all nodes get the same norm there.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tnsum import _arrays
@@ -34,7 +24,6 @@ from tnsum._typing import Array, Namespace
 from tnsum.compression._environments import Kets, Overlap, Summands
 from tnsum.compression._targets import Target
 from tnsum.compression._walks import Tree
-from tnsum.topology import Topology
 
 # How many times the rounding at one node or pair the whole may be.
 _DOUBTS = 4.0
@@ -82,8 +71,12 @@ def swept(
     kets: Sequence[Kets],
     arrays: Sequence[Array],
     only_length: bool = False,
+    tick: Callable[[], None] = lambda: None,
 ) -> Fit:
-    """The network after each node, or its length only, was brought to its optimum, one by one."""
+    """The network after each node, or its length only, was brought to its optimum, one by one.
+
+    `tick` is called before each step; what it raises ends the sweep.
+    """
     arrays = [array / xp.linalg.vector_norm(array) for array in arrays]
     one = xp.ones((), dtype=arrays[0].dtype, device=_arrays.device_of(arrays[0]))
     own, summands = (
@@ -99,6 +92,7 @@ def swept(
         return number / target.norm**2 * math.exp2(min(_HUGE, power - 2 * target.norm_exponent))
 
     for what, place in tree.steps:
+        tick()
         if what == "update":
             normal, taken = own.normal_matrix(place)
             right, other = summands.right_side(place)
@@ -198,47 +192,3 @@ def _inner(xp: Namespace, a: Array, b: Array) -> float:
     """The real part of the inner product of two arrays."""
     found = xp.sum(_arrays.conj(xp, a) * b)
     return float(xp.real(found) if _arrays.is_complex(found.dtype) else found)
-
-
-def balanced_nodes(xp: Namespace, topology: Topology, arrays: Sequence[Array]) -> list[Array]:
-    """The arrays of a network of distinct modes, in balance on one contraction mode after the other."""
-    nodes = dict(zip(topology.nodes, arrays, strict=True))
-    for mode in topology.contraction_modes:
-        names = topology.holders(mode)
-        axes = [topology.nodes[name].index(mode) for name in names]
-        last = [xp.moveaxis(nodes[name], k, -1) for name, k in zip(names, axes, strict=True)]
-        flat = [xp.reshape(array, (-1, array.shape[-1])) for array in last]
-        if len(names) == 2:
-            matrices = _balancing(xp, flat[0], flat[1])
-            last = [array @ matrix for array, matrix in zip(last, matrices, strict=True)]
-        else:
-            last = [array * f for array, f in zip(last, _equalising(xp, flat), strict=True)]
-        moved = [xp.moveaxis(array, -1, k) for array, k in zip(last, axes, strict=True)]
-        nodes.update(zip(names, moved, strict=True))
-    return list(nodes.values())
-
-
-def _balancing(xp: Namespace, v: Array, w: Array) -> tuple[Array, Array]:
-    """The matrices on the right of two nodes; their product, the second transposed, is one."""
-    v, w = v / xp.linalg.vector_norm(v), w / xp.linalg.vector_norm(w)
-    adjoint = _arrays.conj(xp, v.T)
-    gram, other = adjoint @ v, _arrays.conj(xp, _arrays.conj(xp, w.T) @ w)
-    root, inverse = _power(xp, gram, 0.5), _power(xp, gram, -0.5)
-    square = inverse @ _power(xp, root @ other @ root, 0.5) @ inverse
-    return _power(xp, square, 0.5), _power(xp, square, -0.5).T
-
-
-def _power(xp: Namespace, matrix: Array, power: float) -> Array:
-    """A power of a positive matrix; small eigenvalues are raised, so that all powers fit together."""
-    values, vectors = xp.linalg.eigh((matrix + _arrays.conj(xp, matrix.T)) / 2)
-    least = math.sqrt(float(xp.finfo(values.dtype).eps)) * xp.max(values)
-    values = xp.where(values > least, values, least) ** power
-    return (vectors * _arrays.astype(xp, values, vectors.dtype)) @ _arrays.conj(xp, vectors.T)
-
-
-def _equalising(xp: Namespace, matrices: Sequence[Array]) -> list[Array]:
-    """A factor for each column of each matrix; their product over the matrices is one."""
-    norms = [xp.linalg.vector_norm(matrix, axis=0) for matrix in matrices]
-    logs = [xp.log(xp.where(norm > 0, norm, xp.ones_like(norm))) for norm in norms]
-    mean = sum(logs) / len(logs)
-    return [_arrays.astype(xp, xp.exp(mean - log), matrices[0].dtype) for log in logs]

@@ -20,13 +20,14 @@ from tnsum import _arrays
 from tnsum._products import simplified, transposed
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
-from tnsum.compression._environments import ket
-from tnsum.compression._walks import tree_of
-from tnsum.contraction import STACK, evaluate_scaled, operands_of, pieces
+from tnsum.compression._balance import balanced_networks
+from tnsum.compression._pairs import inner_products, length_by_pairs, work_of_pairs
+from tnsum.compression._rounding import sizes_of, summed
+from tnsum.contraction import STACK
 from tnsum.errors import NetworkError
 from tnsum.measures import length_of
 from tnsum.network import Network, NetworkStack
-from tnsum.orthogonal import Group, balanced
+from tnsum.orthogonal import Group, balanced, cores, work_of_cores
 from tnsum.summation import NetworkSum
 from tnsum.topology import Topology
 
@@ -42,29 +43,49 @@ class Target:
         contraction modes, then its own physical modes.
     groups : list of Group
         The summands, with the largest entry of every node near one.
+    originals : list of Group
+        The summands as they came, but for the scale: those of bad gauges are brought into balance.
     exponent : float
         The power of two that was taken out of all of them.
     norm, norm_exponent : float
         The norm, and the power of two that it is to be multiplied by.
     log2_norms : list of NumPy arrays
         The log2 of |w_m| |X_m| for each summand of each group.
+    log2_terms, log2_original_terms : float
+        The log2 of the sum of the largest terms of all summands (`_rounding`), as they are fitted and as
+        they came.
     """
 
     topology: Topology
     groups: list[Group]
+    originals: list[Group]
     exponent: float
     norm: float
     norm_exponent: float
     log2_norms: list[Any]
+    log2_terms: float
+    log2_original_terms: float
 
     @property
     def cancellation(self) -> float:
         """The norms of all summands together, relative to that of the sum."""
+        return self.relative(summed(self.log2_norms))
+
+    @property
+    def terms(self) -> float:
+        """The largest terms of all summands together as they are fitted, relative to the sum."""
+        return self.relative(self.log2_terms)
+
+    @property
+    def original_terms(self) -> float:
+        """The largest terms of all summands together as they came, relative to the sum."""
+        return self.relative(self.log2_original_terms)
+
+    def relative(self, log2: float) -> float:
+        """What has this log2, relative to the norm of the sum."""
         if self.norm == 0:
             return math.inf
-        together = float(np.logaddexp2.reduce(np.concatenate(self.log2_norms)))
-        log2_norm = math.log2(self.norm) + self.norm_exponent
-        return math.exp2(min(together - log2_norm, 1000.0))
+        return math.exp2(min(log2 - math.log2(self.norm) - self.norm_exponent, 1000.0))
 
 
 def target_of(xp: Namespace, s: NetworkSum) -> Target:
@@ -75,14 +96,91 @@ def target_of(xp: Namespace, s: NetworkSum) -> Target:
         raise NetworkError("The entries and weights of all summands must be finite; some are not.")
     topology = s.topology.joined
     distinct = _distinct(topology)
-    stacks = [_distinct_stack(xp, stack, topology, distinct) for stack, _ in groups]
-    weights = [_arrays.constant(xp, weights) for _, weights in groups]
-    groups, exponent = balanced(xp, list(zip(stacks, weights, strict=True)))
+    groups, exponent = balanced(
+        xp, [(_constant(xp, g), _arrays.constant(xp, w)) for g, w in groups]
+    )
     weights, whole = rescaled_together(xp, [weights for _, weights in groups])
-    groups = [(stack, w) for (stack, _), w in zip(groups, weights, strict=True)]
-    norms = [log2_norms(xp, stack, weights) for stack, weights in groups]
-    norm, taken = length_of(sum_of(distinct, groups))
-    return Target(distinct, groups, float(exponent) + whole, float(norm), float(taken), norms)
+    originals, sizes = [], []
+    for (stack, _), own in zip(groups, weights, strict=True):
+        originals.append((_distinct_stack(xp, stack, topology, distinct), own))
+        sizes.append(sizes_of(xp, originals[-1], _moduli(xp, stack, topology, distinct)))
+    calm, calm_sizes = originals, sizes
+    if any(np.any(each.terms > each.norms + _BAD) for each in sizes):
+        calm = [(balanced_networks(xp, stack), own) for stack, own in originals]
+        calm_sizes = [sizes_of(xp, group) for group in calm]
+    if work_of_cores(distinct, [calm]) <= QUICK:
+        norm, taken = orthogonal_length(xp, distinct, calm)
+    else:
+        norm, taken = map(float, length_of(sum_of(distinct, calm)))
+    return Target(
+        distinct,
+        calm,
+        originals,
+        float(exponent) + whole,
+        norm,
+        taken,
+        [each.norms for each in calm_sizes],
+        *(summed([each.terms for each in some]) for some in (calm_sizes, sizes)),
+    )
+
+
+# Summands are brought into balance where the log2 of the terms exceeds that of their norm by more.
+_BAD = 10.0
+
+
+def looped_length(s: NetworkSum, most: int) -> tuple[Array, Array] | None:
+    """The norm of a sum from inner products, in their best order, and a power of two beside it.
+
+    None where that takes more multiplications than `most`, or where too many digits cancel.
+    """
+    xp, topology = s.namespace, s.topology.joined
+    distinct = _distinct(topology)
+    groups, exponent = balanced(xp, s._grouped(s.dtype))
+    weights, taken = rescaled_together(xp, [own for _, own in groups])
+    groups = [
+        (_distinct_stack(xp, stack, topology, distinct), own)
+        for (stack, _), own in zip(groups, weights, strict=True)
+    ]
+    if work_of_pairs(distinct, groups) > most:
+        return None
+    found = length_by_pairs(xp, groups)
+    if found is None:
+        return None
+    like = groups[0][1]
+    dtype = _arrays.real_dtype(xp, like.dtype)
+    length = xp.asarray(found[0], dtype=dtype, device=_arrays.device_of(like))
+    return length, exponent + taken + found[1]
+
+
+def _constant(xp: Namespace, stack: NetworkStack) -> NetworkStack:
+    arrays = {name: _arrays.constant(xp, array) for name, array in stack.arrays.items()}
+    return NetworkStack._unchecked(stack.topology, arrays)
+
+
+def _moduli(
+    xp: Namespace, stack: NetworkStack, topology: Topology, distinct: Topology
+) -> Mapping[str, Array] | None:
+    """The nodes with what is summed inside them taken by its absolute value; None if nothing is."""
+    if all(len(distinct.nodes[name]) == len(held) for name, held in topology.nodes.items()):
+        return None
+    arrays = {name: xp.abs(array) for name, array in stack.arrays.items()}
+    moduli = NetworkStack._unchecked(stack.topology, arrays)
+    return _distinct_stack(xp, moduli, topology, distinct).arrays
+
+
+# So many multiplications are quick: orthogonalising is preferred to all else.
+QUICK = 2**33
+
+
+def orthogonal_length(
+    xp: Namespace, topology: Topology, groups: Sequence[Group]
+) -> tuple[float, float]:
+    """The norm of a sum by orthogonalising it, and a power of two beside it.
+
+    `length_of` would compare the work of other ways, which takes longer than a small sum.
+    """
+    ((core, exponent),) = cores(xp, topology, [groups])
+    return float(xp.linalg.vector_norm(core)), float(exponent)
 
 
 def sum_of(topology: Topology, groups: Sequence[Group]) -> NetworkSum:
@@ -106,7 +204,7 @@ def _distinct_stack(
 ) -> NetworkStack:
     arrays = {}
     for name, held in topology.nodes.items():
-        array = _arrays.constant(xp, stack.arrays[name])
+        array = stack.arrays[name]
         # Modes that join components come last, with rank one.
         array = xp.reshape(array, (*array.shape, *(1,) * (len(held) + 1 - array.ndim)))
         modes = (STACK, *distinct.nodes[name])
@@ -119,30 +217,6 @@ def log2_norms(xp: Namespace, stack: NetworkStack, weights: Array) -> Any:
     squares, exponents = inner_products(xp, stack, stack)
     with np.errstate(divide="ignore"):
         return (np.log2(np.abs(squares)) + exponents) / 2 + log2_on_host(xp.abs(weights))
-
-
-def inner_products(
-    xp: Namespace, first: Network | NetworkStack, stack: NetworkStack
-) -> tuple[Any, Any]:
-    """<first|X_m> for each network of a stack, or each with its own, and the powers of two beside them.
-
-    NumPy arrays: one number for each summand.
-    """
-    kept = {STACK, *stack.physical_modes}
-    bras = [(_arrays.conj(xp, array), modes) for array, modes in operands_of(first)]
-    kets = [
-        (array, tuple(m if m in kept else ket(m) for m in modes))
-        for array, modes in operands_of(stack)
-    ]
-    # Each node with its conjugate first.
-    n, pairs = len(kets), tree_of(stack.topology, tuple(stack.sizes.items())).pairs
-    path = (*((k, n + k) for k in range(n)), *((2 * n + i, 2 * n + j) for i, j in pairs))
-    found, exponents = [], []
-    for piece in pieces([*bras, *kets], len(stack), (STACK,)):
-        numbers, exponent = evaluate_scaled(xp, piece, (STACK,), path)
-        found.append(np.asarray(_arrays.on_host(numbers)))
-        exponents.append(np.asarray(_arrays.on_host(exponent)))
-    return np.concatenate(found), np.concatenate(exponents)
 
 
 def log2_on_host(array: Array) -> Any:
