@@ -36,7 +36,10 @@ NUMERICAL = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--shake", type=int, metavar="SEED", help="round as another processor might: see tests/shaking.py"
+        "--shake",
+        type=int,
+        metavar="SEED",
+        help="round as another processor might: see tests/shaking.py",
     )
 
 

@@ -110,7 +110,15 @@ def _converged(
 
 
 def _by_eigh(xp: Namespace, matrices: Array, rank: int) -> Array:
-    return xp.flip(xp.linalg.eigh(matrices)[1][..., -rank:], axis=-1)
+    """From full decompositions, with one step of the iteration after them.
+
+    How large a residual `eigh` leaves depends on the LAPACK: some leave 30 times machine precision for
+    matrices of size 32. The step reduces it to what is stated.
+    """
+    vectors = xp.flip(xp.linalg.eigh(matrices)[1], axis=-1)[..., : rank + _MORE]
+    scale = _factors(xp, 1 / _positive(xp, _trace(xp, matrices)), matrices)
+    block, _ = _orthonormal(xp, (adjoint(xp, vectors) @ matrices) * scale)
+    return adjoint(xp, _rotated(xp, matrices, block, rank)[0][:, :rank, :])
 
 
 # Blocks are V^H, of shape (m, width, n): with the long axis last, products are quicker.
