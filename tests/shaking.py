@@ -31,7 +31,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from math import prod
+from math import gcd, prod
 from types import CodeType, ModuleType
 from typing import Any, TypeAlias
 
@@ -49,13 +49,14 @@ MODULES = {
 }
 """Namespaces whose functions are shaken."""
 
-# Errors of LAPACK, in units of machine precision and relative to the norm. QR leaves up to 6. For
-# matrices of size 8, 32 and 128, `eigh` leaves up to 5, 6 and 8 in OpenBLAS 0.3.31 but up to 8, 31 and
-# 71 in 0.3.34; the SVD leaves up to 10, 48 and 50 in both. Typical errors are a third of that. Here they
-# are the root of the size, and up to five times as large for matrices that LAPACK divides to conquer.
-_OF_QR, _DIVIDED = 3.0, 25
+# Errors of LAPACK, in units of machine precision and relative to the norm. Null singular values and
+# eigenvalues are at most 2, and QR leaves up to 6, typically 3. Vectors of other values are worse: for
+# matrices of size 8, 32 and 128, the residuals of `eigh` are up to 5, 6 and 8 in OpenBLAS 0.3.31 but up
+# to 8, 31 and 71 in 0.3.34; those of the SVD up to 10, 48 and 50 in both; typically a third of that.
+# Here they are the root of the size, and up to five times that where LAPACK divides to conquer.
+_OF_VALUES, _OF_QR, _DIVIDED = 1.5, 2.0, 25
 
-_POOL = 2**16
+_POOL, _FEW = 2**16, 64
 
 
 class Rounding:
@@ -67,21 +68,28 @@ class Rounding:
         # Twice the same numbers, so that a piece can start anywhere in the first half.
         self._normal = np.tile(rng.standard_normal(_POOL), 2)
 
-    def noise(self, arrays: Sequence[Array], shape: Sequence[int], salt: int) -> Array:
-        """Standard normal numbers."""
+    def _key(self, arrays: Sequence[Array], salt: int) -> int:
         key = self._seed + salt
         for array in arrays:
             key = zlib.crc32(repr(array.shape).encode(), key)
             key = zlib.crc32(np.ascontiguousarray(array).data, key)
-        size = prod(shape)
+        return key
+
+    def noise(self, arrays: Sequence[Array], shape: Sequence[int], salt: int) -> Array:
+        """Standard normal numbers."""
+        key, size = self._key(arrays, salt), prod(shape)
         if size > _POOL:
             return np.random.default_rng(key).standard_normal(shape)
         start = key % _POOL
         return self._normal[start : start + size].reshape(shape)
 
     def order(self, arrays: Sequence[Array], n: int, salt: int) -> Array:
-        """A permutation of n indices."""
-        return np.argsort(self.noise(arrays, (n,), salt))
+        """A permutation of n indices; steps of equal length where there are many, which is quick."""
+        if n <= _FEW:
+            return np.argsort(self.noise(arrays, (n,), salt))
+        key = self._key(arrays, salt)
+        step = next(k for k in range(2 + key % (n // 2), n) if gcd(k, n) == 1)
+        return (np.arange(n) * step + key) % n
 
 
 class Shaking:
@@ -266,8 +274,12 @@ class Shaking:
         if not isinstance(found, tuple):
             return found
         left, values, right = found
-        n_left, n_right = left.shape[-1], right.shape[-2]
+        n_left, n_right, n = left.shape[-1], right.shape[-2], values.shape[-1]
         phases = self._phases(a, (*a.shape[:-2], max(n_left, n_right)))
+        turned = right[..., :n, :] + self._turn(a, values, 10) @ right[..., :n, :]
+        right = np.concatenate([turned, right[..., n:, :]], axis=-2)
+        turned = left[..., :n] + left[..., :n] @ self._turn(a, values, 9)
+        left = np.concatenate([turned, left[..., n:]], axis=-1)
         left = left * phases[..., None, :n_left]
         right = phases.conj()[..., :n_right, None] * right
         return type(found)(left, values, right)
@@ -279,6 +291,7 @@ class Shaking:
         if not isinstance(found, tuple):
             return found
         values, vectors = found
+        vectors = vectors + vectors @ self._turn(a, values, 9)
         return type(found)(values, vectors * self._phases(a, values.shape)[..., None, :])
 
     def _cholesky(self, function: Function, a: Any) -> Any:
@@ -297,11 +310,9 @@ class Shaking:
 
         Rows and columns of zeros remain, since reflections keep them.
         """
-        n = min(a.shape[-2:])
         with np.errstate(all="ignore"):
             lengths = np.max(np.linalg.norm(a, axis=-2, keepdims=True), axis=-1, keepdims=True)
-            each = np.sqrt(n) * (1 + self._tails(a) * (n > _DIVIDED))
-            error = self._error(a) * each * lengths / np.sqrt(a.shape[-2])
+            error = _OF_VALUES * self._error(a) * lengths / np.sum(np.sqrt(a.shape[-2:]))
             error = _hermitian(error) if is_hermitian else error
             is_used = np.any(a, axis=-1, keepdims=True) & np.any(a, axis=-2, keepdims=True)
             return (a + error * is_used).astype(a.dtype) if np.all(np.isfinite(error)) else a
@@ -320,9 +331,16 @@ class Shaking:
             noise = (noise + 1j * self._rounding.noise((a,), a.shape, 6)) / np.sqrt(2)
         return np.finfo(a.dtype).eps * noise
 
-    def _tails(self, a: Array) -> Array:
-        """For each matrix, by how many times more than usual LAPACK is wrong."""
-        return 1.5 * np.abs(self._rounding.noise((a,), (*a.shape[:-2], 1, 1), 7))
+    def _turn(self, a: Array, values: Array, salt: int) -> Array:
+        """By how much vectors turn among themselves, all but those of null values."""
+        stack, n = a.shape[:-2], values.shape[-1]
+        noise: Array = self._rounding.noise((a,), (*stack, n, n), salt)
+        tails = 1.5 * np.abs(self._rounding.noise((a,), (*stack, 1, 1), 7)) * (n > _DIVIDED)
+        eps, sizes = np.finfo(a.dtype).eps, np.abs(values)
+        is_turned = sizes > 4 * n * eps * np.max(sizes, axis=-1, keepdims=True)
+        turn = eps * (1 + tails) * np.triu(noise, 1)
+        turn = turn * is_turned[..., :, None] * is_turned[..., None, :]
+        return (turn - turn.swapaxes(-2, -1)).astype(a.dtype)
 
     def _phases(self, a: Array, shape: Sequence[int]) -> Array:
         """Numbers of modulus one in the dtype of an array: signs, if it is real."""
