@@ -31,8 +31,8 @@ NUMERICAL = {
     "test_sketch_parts.py",
     "test_sums.py",
 }
-"""Files whose tests get the marker `numerical`, because they depend on how numbers are rounded. Tests that
-measure memory do not get it.
+"""Files whose tests get the marker `numerical`, because they depend on how numbers are rounded. Tests
+that measure memory do not get it.
 """
 
 

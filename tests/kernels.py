@@ -3,9 +3,9 @@
     python tests/kernels.py pytest -m "numerical and not large"
 
 OpenBLAS chooses its kernels by the processor, or by OPENBLAS_CORETYPE. Each core type is tried in a
-process of its own: one that the processor cannot run crashes, and OpenBLAS replaces one that it was built
-without. Each set of kernels is used once; the default one comes last, and not at all with `--others`. The
-first one also runs without the vector instructions that NumPy chooses by the processor.
+process of its own: one that the processor cannot run crashes, and OpenBLAS replaces one that it was
+built without. Each set of kernels is used once; the default one comes last, and not at all with
+`--others`. The first one also runs without the vector instructions that NumPy chooses by the processor.
 """
 
 import os
