@@ -181,7 +181,7 @@ def _are_leading(xp: Namespace, matrices: Array, values: Array, squares: Array, 
     trace, whole = _trace(xp, matrices), _squares(xp, xp.reshape(matrices, (values.shape[0], -1)))
     by_trace = trace - xp.sum(values, axis=1) + rounding / 2 * trace
     by_norm = whole - xp.sum(values**2 + 2 * squares, axis=1) + rounding / 2 * whole
-    rest = xp.minimum(xp.clip(by_trace, min=0), xp.sqrt(xp.clip(by_norm, min=0)))
+    rest = xp.minimum(xp.clip(by_trace, min=0.0), xp.sqrt(xp.clip(by_norm, min=0.0)))
     least = values[:, rank - 1] + rounding * trace
     below = _positive(xp, least[:, None] - values[:, rank:])
     none_missed = rest + xp.sum(squares[:, rank:] / below, axis=1) <= least
