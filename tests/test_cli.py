@@ -355,7 +355,7 @@ FAILURE = {
 def test_misuse_is_one_line_and_exit_code_2(case: str, run: Run) -> None:
     arguments, message = MISUSE[case]
     code, out, err = run(*arguments)
-    # The words of click before 8.4.
+    # In the words of older versions of click.
     err = err.replace("No such option: --colour (", "No such option '--colour'. (")
     assert (code, out, err) == (2, "", f"Error: {message}\n")
     assert not Path("z").exists()
