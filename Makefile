@@ -14,7 +14,15 @@ export SCIPY_ARRAY_API ?= 1
 # Tests share the cores; a few workers are enough, and each holds its own copy of what it tests.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
-.PHONY: reproduce test test-all lint format docs bench clean
+# What depends on rounding, and runs with other kernels and with shaken rounding too.
+NUMERICAL := -m "numerical and not large"
+SEEDS ?= 1 2
+
+# Versions; oldest.txt holds the lower bounds of pyproject.toml.
+CONSTRAINTS ?= constraints.txt
+PYTHONS ?= python3.11 python3.12 python3.13
+
+.PHONY: reproduce test test-all test-kernels test-shaken test-oldest test-pythons lint format docs bench clean
 
 reproduce: $(VENV)/fusion.done
 	$(BIN)/python examples/tour.py
@@ -25,6 +33,25 @@ test: $(VENV)/test.done
 
 test-all: $(VENV)/large.done
 	$(PYTEST)
+	$(BIN)/python tests/kernels.py --others $(PYTEST) --quiet $(NUMERICAL)
+	set -e; for seed in $(SEEDS); do $(PYTEST) --quiet $(NUMERICAL) --shake $$seed; done
+
+test-kernels: $(VENV)/test.done
+	$(BIN)/python tests/kernels.py $(PYTEST) --quiet $(NUMERICAL)
+
+test-shaken: $(VENV)/test.done
+	set -e; for seed in $(SEEDS); do $(PYTEST) --quiet $(NUMERICAL) --shake $$seed; done
+
+test-oldest:
+	$(MAKE) test VENV=.venv-oldest CONSTRAINTS=oldest.txt
+
+# Those that are installed, each in an environment of its own.
+test-pythons:
+	set -e; for python in $(PYTHONS); do \
+	  if $$python --version; then \
+	    $(MAKE) test PYTHON=$$python VENV=.venv-$$($$python -c "import sys; print('%d.%d' % sys.version_info[:2])"); \
+	  else echo "$$python: not installed, not tested"; fi; \
+	done
 
 lint: $(VENV)/lint.done
 	$(BIN)/ruff check .
@@ -51,17 +78,17 @@ bench: $(VENV)/bench.done
 	$(BIN)/python benchmarks/drawing.py --write benchmarks/RESULTS.md
 
 clean:
-	rm -rf $(VENV) docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* docs/_build docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/base.done: pyproject.toml | $(BIN)/python
-	$(PIP) --editable .
+	$(PIP) --editable . --constraint $(CONSTRAINTS)
 	touch $@
 
-$(VENV)/%.done: $(VENV)/base.done constraints.txt
-	$(PIP) --editable ".[$*]" --constraint constraints.txt
+$(VENV)/%.done: $(VENV)/base.done $(CONSTRAINTS)
+	$(PIP) --editable ".[$*]" --constraint $(CONSTRAINTS)
 	touch $@
 
 # The targets of the pattern above are wanted: make must not delete or remake them.

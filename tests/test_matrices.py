@@ -21,7 +21,8 @@ def matrix_of(shape: tuple[int, int], dtype: str) -> Any:
 
 
 def near(a: Any, b: Any) -> bool:
-    return bool(np.max(np.abs(a - b)) < 200 * np.finfo(a.dtype).eps)
+    """Whether two arrays are equal up to rounding, relative to the largest entry (or to one)."""
+    return bool(np.max(np.abs(a - b)) < 200 * np.finfo(a.dtype).eps * max(1.0, np.max(np.abs(b))))
 
 
 @pytest.mark.parametrize(("name", "dtype"), LIBRARIES_AND_DTYPES)
@@ -52,7 +53,11 @@ def test_a_triangle_is_that_of_numpy(shape: tuple[int, int], dtype: str) -> None
     assert found.dtype == dtype
     assert found.shape == (shape[1], shape[1])
     assert np.array_equal(found, np.triu(found))
-    assert near(found, np.linalg.qr(matrix, mode="r"))
+    expected = np.linalg.qr(matrix, mode="r")
+    # The phases of its rows are arbitrary.
+    phases = np.diag(found) / np.diag(expected)
+    assert near(np.abs(phases), np.ones(shape[1], dtype=np.abs(phases).dtype))
+    assert near(found, phases[:, None] * expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -125,14 +130,13 @@ def test_a_range_holds_a_matrix_up_to_rounding(
     left = matrix - vectors @ (adjoint(np, vectors) @ matrix)
     assert np.linalg.norm(left) < 20 * precision
     singular = np.linalg.svd(matrix.astype("complex128"), compute_uv=False)
-    assert np.max(np.abs(values - singular[: len(values)])) < 20 * precision
-    # Weak vectors of single precision are orthogonal as far as what they hold is seen.
+    # LAPACK stops where it neglects 90 times machine precision (dbdsqr).
+    assert np.max(np.abs(values - singular[: len(values)])) < 100 * precision
+    # Weak ones too, whatever LAPACK leaves in them.
     gram = adjoint(np, vectors) @ vectors - np.eye(len(values))
-    assert np.max(np.abs(gram * np.sqrt(values))) < 20 * precision
+    assert np.max(np.abs(gram)) < 20 * precision
     images = np.linalg.norm(adjoint(np, vectors) @ matrix, axis=1)
-    assert np.max(np.abs(images - values)) < 20 * precision
-    strong = values > 1e-6
-    assert np.max(np.abs(gram[strong][:, strong])) < 20 * precision
+    assert np.max(np.abs(images - values)) < 100 * precision
 
 
 def test_the_range_of_zero_is_orthonormal() -> None:

@@ -7,6 +7,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,22 @@ def test_the_guide_to_compression_runs() -> None:
     result = doctest.testfile(str(guide), module_relative=False)
     assert result.attempted > 20
     assert result.failed == 0
+
+
+def test_oldest_versions_are_the_lower_bounds() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    stated = dict(
+        re.fullmatch(r"([\w-]+)>=([\d.]+)", each).groups()
+        for each in [*project["dependencies"], *extras["fusion"], *extras["test"]]
+        if not each.startswith("tnsum")
+    )
+    lines = (ROOT / "oldest.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    # Others need these: scikit-learn and matplotlib.
+    assert pinned.keys() - stated.keys() == {"scipy", "pyparsing"}
+    assert stated.keys() <= pinned.keys()
+    for name, version in stated.items():
+        assert f"{pinned[name]}.".startswith(f"{version}."), name
+    minor = project["requires-python"].removeprefix(">=")
+    assert f"Programming Language :: Python :: {minor}" in project["classifiers"]

@@ -55,7 +55,7 @@ def by_gram(xp: Namespace, matrices: Array, rank: Rank) -> Array:
     else:
         values, vectors = xp.linalg.eigh(squares)
         vectors = xp.flip(vectors, axis=-1)
-        vectors = _leading(vectors, rank, lambda: xp.flip(xp.sqrt(xp.clip(values[0, :], min=0))))
+        vectors = _leading(vectors, rank, lambda: xp.flip(xp.sqrt(xp.clip(values[0, :], min=0.0))))
     if not is_wide:
         # The images have the singular values as lengths: where these vanish, QR finds other vectors.
         vectors, _ = xp.linalg.qr(matrices @ vectors)

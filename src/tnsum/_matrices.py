@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -169,18 +170,26 @@ def range_of(xp: Namespace, matrix: Array) -> tuple[Array, np.ndarray[Any, Any]]
         wide = in_double(xp, matrix)
         squares, turn = xp.linalg.eigh(adjoint(xp, wide) @ wide)
         found = np.asarray(on_host(squares), dtype=float)
-        n = int(np.sum(found > _SQUARES * found[-1])) if found[-1] > 0 else 0
+        least = _SQUARES * max(1.0, math.sqrt(len(found)) / 8) * found[-1]
+        n = int(np.sum(found > least)) if found[-1] > 0 else 0
         if n:
             turn = xp.flip(turn[:, -n:] / xp.sqrt(squares[-n:]), axis=1)
-            vectors = wide @ turn
-            # Weak ones are not quite orthogonal; a step of Newton's and Schulz's iteration mends that.
-            vectors = 1.5 * vectors - vectors @ (0.5 * (adjoint(xp, vectors) @ vectors))
-            return astype(xp, vectors, matrix.dtype), np.sqrt(found[: -n - 1 : -1])
+            # What LAPACK leaves in weak ones differs from one to another, and may be a tenth of them.
+            with suppress(np.linalg.LinAlgError, RuntimeError):
+                vectors = orthonormalized(xp, wide @ turn)
+                return astype(xp, vectors, matrix.dtype), np.sqrt(found[: -n - 1 : -1])
     return left_vectors(xp, matrix)
 
 
-# Of the squares of singular values in double precision, what single precision may still resolve.
+# Of the squares of singular values in double precision, what single precision may still resolve; more
+# than `eigh` gets wrong, which grows like the root of the size.
 _SQUARES = 1e-14
+
+
+def orthonormalized(xp: Namespace, vectors: Array) -> Array:
+    """Vectors that are nearly orthonormal made so: each in the space of those up to it (Cholesky QR)."""
+    lower = xp.linalg.cholesky(adjoint(xp, vectors) @ vectors)
+    return vectors @ adjoint(xp, xp.linalg.inv(lower))
 
 
 def is_doubled(xp: Namespace, matrix: Array) -> bool:

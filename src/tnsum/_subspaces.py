@@ -110,7 +110,15 @@ def _converged(
 
 
 def _by_eigh(xp: Namespace, matrices: Array, rank: int) -> Array:
-    return xp.flip(xp.linalg.eigh(matrices)[1][..., -rank:], axis=-1)
+    """From full decompositions, with one step of the iteration after them.
+
+    How large a residual `eigh` leaves depends on the LAPACK: some leave 30 times machine precision for
+    matrices of size 32. The step reduces it to what is stated.
+    """
+    vectors = xp.flip(xp.linalg.eigh(matrices)[1], axis=-1)[..., : rank + _MORE]
+    scale = _factors(xp, 1 / _positive(xp, _trace(xp, matrices)), matrices)
+    block, _ = _orthonormal(xp, (adjoint(xp, vectors) @ matrices) * scale)
+    return adjoint(xp, _rotated(xp, matrices, block, rank)[0][:, :rank, :])
 
 
 # Blocks are V^H, of shape (m, width, n): with the long axis last, products are quicker.
@@ -173,7 +181,7 @@ def _are_leading(xp: Namespace, matrices: Array, values: Array, squares: Array, 
     trace, whole = _trace(xp, matrices), _squares(xp, xp.reshape(matrices, (values.shape[0], -1)))
     by_trace = trace - xp.sum(values, axis=1) + rounding / 2 * trace
     by_norm = whole - xp.sum(values**2 + 2 * squares, axis=1) + rounding / 2 * whole
-    rest = xp.minimum(xp.clip(by_trace, min=0), xp.sqrt(xp.clip(by_norm, min=0)))
+    rest = xp.minimum(xp.clip(by_trace, min=0.0), xp.sqrt(xp.clip(by_norm, min=0.0)))
     least = values[:, rank - 1] + rounding * trace
     below = _positive(xp, least[:, None] - values[:, rank:])
     none_missed = rest + xp.sum(squares[:, rank:] / below, axis=1) <= least

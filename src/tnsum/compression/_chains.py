@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tnsum._arrays import astype, conj, device_of, on_host
-from tnsum._matrices import in_double, length, svd, triangle
+from tnsum._matrices import in_double, length, orthonormalized, svd, triangle
 from tnsum._progress import Step, unseen
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
@@ -178,7 +178,7 @@ def _row_space(
         values = np.sqrt(np.maximum(np.asarray(on_host(squares), dtype=float)[::-1], 0.0))
         rank, _ = rank_of(values, budget - resolved / 2, floor, cap)
         if values[rank - 1] ** 2 > resolved / 2:
-            vectors = _orthonormal(xp, wide @ (turn[:, -rank:] / xp.sqrt(squares[-rank:])))
+            vectors = orthonormalized(xp, wide @ (turn[:, -rank:] / xp.sqrt(squares[-rank:])))
             vectors = astype(xp, vectors, matrix.dtype)
             rest = matrix - vectors @ (conj(xp, vectors.T) @ matrix)
             dropped = length(xp, rest) ** 2
@@ -191,12 +191,6 @@ def _row_space(
 
 # Gram matrices resolve squares down to so many times machine precision, and pay for so many columns.
 _RESOLVED, _MANY = 100.0, 24
-
-
-def _orthonormal(xp: Namespace, vectors: Array) -> Array:
-    """Vectors that are nearly orthonormal made so, in the same space."""
-    lower = xp.linalg.cholesky(conj(xp, vectors.T) @ vectors)
-    return vectors @ conj(xp, xp.linalg.inv(lower).T)
 
 
 def _with_below(
