@@ -1,6 +1,7 @@
 """Loading some nodes of a file, and what is read, mapped and kept when a file is loaded."""
 
 import ctypes
+import gc
 import json
 import mmap
 import os
@@ -234,6 +235,7 @@ def open_files() -> list[str]:
 def test_files_are_closed(tmp_path: Path) -> None:
     def n_open() -> int:
         # Of this folder only: other tests and libraries open and close files of their own meanwhile.
+        gc.collect()
         return sum(opened.startswith(str(tmp_path)) for opened in open_files())
 
     for memory_map in (True, False):

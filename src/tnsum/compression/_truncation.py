@@ -65,14 +65,15 @@ def truncated(
     # The result is a projection: what it does not hold is dropped, as far as squares resolve that. The
     # sum of what is dropped at each mode counts some of it twice where branches meet.
     whole, kept = (length(xp, in_double(xp, array)) ** 2 for array in (x.core, node))
-    unresolved = _UNRESOLVED * float(xp.finfo(real_dtype(xp, node.dtype)).eps) * whole
+    precision = float(xp.finfo(real_dtype(xp, node.dtype)).eps)
+    unresolved = _UNRESOLVED * (precision * whole + floor * math.sqrt(whole))
     if lost > _RESOLVED * unresolved:
         lost = min(lost, whole - kept + unresolved)
     return [*found, node], math.sqrt(lost)
 
 
-# What the difference of the squares of two norms may be wrong by, in units of machine precision; and how
-# many times larger it must be to be of use.
+# What the difference of the squares of two norms may be wrong by, in units of machine precision and of
+# noise; and how many times larger it must be to be of use.
 _UNRESOLVED, _RESOLVED = 32.0, 32.0
 
 
