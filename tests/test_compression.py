@@ -479,6 +479,26 @@ def test_asked_by_rank_as_much_is_held_as_by_the_best(method: str) -> None:
             assert c.error <= 1.1 * error, (seed, dtype)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n_words", [6, 40])
+def test_matrices_of_any_rank_asked_by_rank(dtype: str, n_words: int) -> None:
+    # Of no larger rank than is asked for, of a larger one, and falling fast to nothing.
+    rng = np.random.default_rng(n_words)
+    words = [np.linalg.qr(rng.standard_normal((n, n_words)))[0] for n in (90, 80)]
+    for base in (1.0, 0.3):
+        left = (words[0] * base ** np.arange(n_words)).astype(dtype)
+        one = tnsum.chain([left, words[1].T.astype(dtype)])
+        x = tnsum.add(*[one] * 50)
+        exact = extended_sum(x)
+        for rank in (2, 6, 12):
+            c = compress(x, max_rank=rank, method="sketch", seed=rank)
+            least = math.sqrt(sum(base ** (2 * k) for k in range(rank, n_words)))
+            least /= math.sqrt(sum(base ** (2 * k) for k in range(n_words)))
+            error = extended_error(exact, c.network)
+            assert error <= c.error <= 1.1 * error + 200 * EPS[dtype]
+            assert error <= 1.001 * least + 30 * EPS[dtype]
+
+
 def test_the_bound_sees_neighbours_that_cancel() -> None:
     rng = np.random.default_rng(0)
     x, small = (decaying(train(6), 3, 3, slow, rng) for _ in range(2))

@@ -30,7 +30,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tnsum._arrays import astype, device_of
+from tnsum._arrays import astype, device_of, real_dtype
 from tnsum._matrices import adjoint, in_double, left_vectors, length, range_of
 from tnsum._scale import rescaled_together
 from tnsum._typing import Array, Namespace
@@ -51,8 +51,9 @@ from tnsum.compression._test_tensors import uniform
 _ENOUGH, _MOST = 8e-4, 40
 # The fewest columns of a Krylov block beyond the rank.
 _SPARE = 4
-# Directions so many times weaker than the leading one of a block add rounding only.
-_WEAK = 1e-5
+# Directions of so many times machine precision, relative to the leading one of a block, are rounding;
+# those so many times weaker than it are orthogonalised once more.
+_WEAK, _NEARLY_WEAK = 16.0, 1e-2
 
 
 class _Gains:
@@ -89,9 +90,11 @@ def krylov_bases(xp: Namespace, groups: Sequence[Group], rank: int, seed: int) -
     for _ in range(_MOST):
         block = left @ (right @ outside)
         room = most - (0 if basis is None else basis.shape[1])
-        block = _orthonormal_beside(xp, basis, block / (length(xp, block) or 1.0))[:, :room]
-        if block.shape[1] == 0:
+        size = length(xp, block)
+        found = _orthonormal_beside(xp, basis, block / (size or 1.0))
+        if found is None:
             break
+        block = found[:, :room]
         image = (adjoint(xp, block) @ left) @ right
         basis = block if basis is None else xp.concat([basis, block], axis=1)
         core = image if core is None else xp.concat([core, image], axis=0)
@@ -110,7 +113,7 @@ def krylov_bases(xp: Namespace, groups: Sequence[Group], rank: int, seed: int) -
         turn = astype(xp, xp.flip(xp.linalg.eigh(gram)[1], axis=1), core.dtype)
     turn = turn[:, :width]
     basis, core = basis @ turn, adjoint(xp, turn) @ core
-    return Orthogonal([Basis(basis, (rows,), width)], core, 0.0)
+    return Orthogonal([Basis(basis, (rows,), basis.shape[1])], core, 0.0)
 
 
 def _bordered(xp: Namespace, gram: Array | None, core: Array, image: Array) -> Array:
@@ -122,13 +125,31 @@ def _bordered(xp: Namespace, gram: Array | None, core: Array, image: Array) -> A
     return xp.concat([above, adjoint(xp, border)], axis=0)
 
 
-def _orthonormal_beside(xp: Namespace, basis: Array | None, block: Array) -> Array:
-    """An orthonormal basis of what a block adds to an orthonormal basis."""
+def _orthonormal_beside(xp: Namespace, basis: Array | None, block: Array) -> Array | None:
+    """An orthonormal basis of what a block of norm one adds to an orthonormal basis; None if that is
+    nothing but rounding.
+    """
     if basis is not None:
         for _ in range(2):
             block = block - basis @ (adjoint(xp, basis) @ block)
-    block, values = range_of(xp, block)
-    return block[:, : int(np.sum(values > _WEAK * values[0]))]
+        if length(xp, block) < _WEAK * _precision(xp, block):
+            return None
+    block, values = _range_of(xp, block)
+    if basis is not None and values[-1] < _NEARLY_WEAK * values[0]:
+        # What was weak has become as large as the rest, and so has its rounding.
+        block, _ = _range_of(xp, block - basis @ (adjoint(xp, basis) @ block))
+    return block
+
+
+def _range_of(xp: Namespace, matrix: Array) -> tuple[Array, Array]:
+    """The left singular vectors and the singular values of a matrix that are more than rounding."""
+    vectors, values = range_of(xp, matrix)
+    n = max(1, int(np.sum(values > _WEAK * _precision(xp, matrix) * values[0])))
+    return vectors[:, :n], values[:n]
+
+
+def _precision(xp: Namespace, array: Array) -> float:
+    return float(xp.finfo(real_dtype(xp, array.dtype)).eps)
 
 
 def refined_bases(
@@ -196,8 +217,7 @@ def _pass(
             return None
         pairs = zip(factors, outside[v], strict=True)
         seen = total_of([factor.times(each) for factor, each in pairs])
-        matrix, values = range_of(xp, seen)
-        return matrix[:, : max(1, int(np.sum(values > _WEAK * values[0])))][:, : caps[v]]
+        return _range_of(xp, seen)[0][:, : caps[v]]
 
     return replace(in_bases(xp, tree, groups, basis_of), about=found.about)
 

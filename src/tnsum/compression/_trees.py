@@ -139,7 +139,7 @@ def _reduced(
             enough = tolerance / (8 * math.sqrt(len(tree) - 1))
             sketched = sketched_bases(xp, tree, groups, enough, cap, precision, seed, most, step)
         if sketched is not None and cap is not None:
-            sketched = _by_rank(xp, tree, groups, sketched, tolerance, caps, seed)
+            sketched = _by_rank(xp, tree, groups, sketched, tolerance, caps, precision, seed)
     if sketched is not None:
         return sketched, "estimate"
     step()
@@ -155,6 +155,7 @@ def _by_rank(
     found: Orthogonal,
     tolerance: float,
     caps: Sequence[int | None],
+    precision: float,
     seed: int,
 ) -> Orthogonal:
     """Bases of limited size, refined unless they lose little beside what ranks drop in any case."""
@@ -174,7 +175,9 @@ def _by_rank(
         return found
     near = found
     if len(tree) > 2 or tolerance > 0:
-        if _LOSS * found.lost * size <= max(_LITTLE * dropped(found), tolerance * size / 2):
+        rounding = precision * max(found.about or 0.0, size)
+        enough = max(_LITTLE * dropped(found), tolerance * size / 2, _ROUNDING * rounding)
+        if _LOSS * found.lost * size <= enough:
             return found
         wide: list[int | None] = [None] * len(caps)
         near = refined_bases(
