@@ -249,6 +249,8 @@ def _truncated(
         # A sum of zeros is known exactly.
         warn_of_rounding(math.inf if product > 0 else 0.0, tolerance, stacklevel=5)
         return None, 1.0
+    # Independent errors of many summands add up to little; but the result rounds, too.
+    product = max(product, math.sqrt(len(tree)) * size)
     rounding = factor * slack * product / size
     loss = found.lost if found.is_measured else _LOSS * found.lost
     margin = _MARGIN if loss else 1.0
