@@ -73,6 +73,7 @@ bench: $(VENV)/bench.done
 	$(BIN)/python benchmarks/storage.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/compression.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/loops.py --write benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/by_rank.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/calibration.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/fusion.py --write benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/drawing.py --write benchmarks/RESULTS.md

@@ -10,10 +10,11 @@
 - `ranks`: 8 to 60 small trees, asked for a rank that is too small; and the part of the energy held by
   `direct` that `sketch` holds.
 - `accumulators`: small trees in such gauges, added up by a SumAccumulator.
+- `fits`: rings, grids, honeycombs, CP networks, parallel modes and traces in random gauges
+  (calibration_fits.py).
 
 The cases are those of the tests, and so is the oracle, which shares no code with tnsum; where terms or
-gauges cancel it computes in extended precision. Fits are in calibration_fits.py. Draws
-docs/calibration.svg, if all parts are run.
+gauges cancel it computes in extended precision. Draws docs/calibration.svg, if all parts are run.
 """
 
 from measure import ROOT, Report, run  # isort: skip - threads
@@ -25,6 +26,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+import calibration_fits
 import tnsum
 from compression_cases import (
     FAMILIES,
@@ -172,8 +174,16 @@ def accumulators(report: Report, quick: bool) -> None:
     report.table(HEADER, rows)
 
 
+def fits(report: Report, quick: bool) -> None:
+    for condition, pairs in calibration_fits.fits(report, quick).items():
+        POINTS["fits"][f"condition {condition:.0e}"] = pairs
+
+
 def picture(report: Report, quick: bool) -> None:
-    panels = "bound", "estimate", "gauges", "cancelling", "asked by rank", "accumulators"
+    panels = (
+        *("bound", "estimate", "gauges", "cancelling"),
+        *("asked by rank", "accumulators", "fits"),
+    )
     if quick or set(panels) - set(POINTS):
         return
     import matplotlib
@@ -181,8 +191,9 @@ def picture(report: Report, quick: bool) -> None:
     matplotlib.use("svg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(2, 3, figsize=(12, 7), sharey=True, layout="constrained")
-    for axis, panel in zip(axes.flat, panels, strict=True):
+    figure, axes = plt.subplots(2, 4, figsize=(14, 7), sharey=True, layout="constrained")
+    axes[1, 3].set_axis_off()
+    for axis, panel in zip(axes.flat, panels, strict=False):
         for name, pairs in POINTS[panel].items():
             true, reported = np.array(pairs).T
             seen = true > (SMALLEST if panel in KINDS.values() else 1e-17)
@@ -192,13 +203,13 @@ def picture(report: Report, quick: bool) -> None:
         axis.set_title({"bound": "bounds", "estimate": "estimates"}.get(panel, panel))
         axis.set_ylim(0.3, 1e5)
         axis.legend(frameon=False, fontsize="x-small", loc="upper right")
-    for axis in axes[-1]:
+    for axis in axes[-1, :3]:
         axis.set_xlabel("true relative error")
     for axis in axes[:, 0]:
         axis.set_ylabel("reported / true")
     plt.rcParams["svg.hashsalt"] = "tnsum"
     # Thousands of points are smaller as pixels.
-    for axis in axes.flat:
+    for axis in axes.flat[:-1]:
         for line in axis.lines[:-2]:
             line.set_rasterized(True)
     figure.savefig(ROOT / "docs" / "calibration.svg", metadata={"Date": None}, dpi=150)
@@ -206,7 +217,7 @@ def picture(report: Report, quick: bool) -> None:
 
 if __name__ == "__main__":
     run(
-        (tolerances, gauges, cancelling, ranks, accumulators, picture),
+        (tolerances, gauges, cancelling, ranks, accumulators, fits, picture),
         "Reported and true errors",
         ("tnsum", "numpy"),
         __doc__,
