@@ -115,8 +115,8 @@ def trees(report: Report, quick: bool) -> None:
                 report.step(" | ".join(rows[-1]))
     report.text(
         "## Sums of trees, asked for a rank\n\nThe energy that `direct` holds; the parts of it that "
-        "`auto` and the decomposition of the dense sum hold (they may hold more); reported over true error "
-        "of `auto`; and the times of `auto` and `direct`."
+        "`auto` and the decomposition of the dense sum hold (they may hold more); reported over true "
+        "error of `auto`; and the times of `auto` and `direct`."
     )
     report.table(
         ("sum", "decay", "method", "direct", "auto", "dense", "reported / true", "auto", "direct"),

@@ -57,8 +57,8 @@ def fits(report: Report, quick: bool) -> dict[float, list[tuple[float, float]]]:
             report.step(" | ".join(map(str, rows[-1])))
     report.text(
         "## Fits in random gauges\n\nHow often the true error exceeds the reported one, reported / true "
-        "(median and 95 %), and how often zero is returned, with error 1: rounding leaves nothing of the "
-        "sum, or no network of these ranks came nearer."
+        "(median and 95 %), and how often zero is returned, with error 1: rounding leaves nothing of "
+        "the sum, or no network of these ranks came nearer."
     )
     header = "network", "condition", "fits", "exceeded", "median", "95 %", "error 1"
     report.table(header, rows)
