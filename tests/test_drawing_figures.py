@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import matplotlib
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -74,7 +73,7 @@ def figure_of(ax: Any, ground: str = "white") -> Figure:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_figures_look_as_they_did(name: str) -> None:
-    if name == "core" and Version(matplotlib.__version__) < Version("3.11"):
+    if name == "core" and Version(mpl.__version__) < Version("3.11"):
         pytest.skip("matplotlib before 3.11 measures texts, and so arranges axes, one pixel off")
     actual, expected = image_of(PICTURES[name]()), pyplot.imread(IMAGES / f"{name}.png")
     assert actual.shape == expected.shape
