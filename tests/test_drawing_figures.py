@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 from matplotlib.figure import Figure
+from packaging.version import Version
 
 import tnsum
 from raising import check_message, unreached
@@ -72,6 +73,8 @@ def figure_of(ax: Any, ground: str = "white") -> Figure:
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_figures_look_as_they_did(name: str) -> None:
+    if name == "core" and Version(mpl.__version__) < Version("3.11"):
+        pytest.skip("matplotlib before 3.11 measures texts, and so arranges axes, one pixel off")
     actual, expected = image_of(PICTURES[name]()), pyplot.imread(IMAGES / f"{name}.png")
     assert actual.shape == expected.shape
     assert largest_difference(actual, expected) < TOLERANCE

@@ -95,6 +95,10 @@ def test_networks_are_the_same_in_the_other_library(source: str, target: str, dt
             np.testing.assert_array_equal(numpy_of(array, source), held[name])
 
 
+# Arrays that come by DLPack are read-only in NumPy 2.1 and early 2.2, and are copied on their way back.
+IS_READ_ONLY = not np.from_dlpack(np.ones(2)).flags.writeable
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_topology_goes_there_and_back(case: Case) -> None:
     x = network(case, arrays(case, 0))
@@ -103,7 +107,7 @@ def test_every_topology_goes_there_and_back(case: Case) -> None:
     assert back.topology == y.topology == x.topology
     for name in x.arrays:
         assert type(back.arrays[name]) is np.ndarray
-        assert np.shares_memory(back.arrays[name], x.arrays[name])
+        assert IS_READ_ONLY or np.shares_memory(back.arrays[name], x.arrays[name])
         np.testing.assert_array_equal(back.arrays[name], x.arrays[name])
 
 
@@ -291,7 +295,7 @@ def test_every_layout_of_array_api_strict_arrives_in_numpy(layout: str) -> None:
     y = moved(array_api_strict.asarray(array, copy=False), "numpy")
     np.testing.assert_array_equal(y, array)
     if np.shares_memory(y, array):
-        assert y.flags.writeable == array.flags.writeable
+        assert y.flags.writeable == (array.flags.writeable and not IS_READ_ONLY)
 
 
 @pytest.mark.large

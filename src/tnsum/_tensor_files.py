@@ -21,7 +21,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from io import FileIO
@@ -122,7 +122,13 @@ def opened(path: str | os.PathLike[str], memory_map: bool) -> Iterator[TensorFil
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb", buffering=0) as file:
         _check_is_file(os.fstat(file.fileno()))
-        yield TensorFile(file, memory_map)
+        tensor_file = TensorFile(file, memory_map)
+        try:
+            yield tensor_file
+        except BaseException:
+            # The traceback of an error holds the mapping, for as long as the error lives.
+            tensor_file.unmap()
+            raise
 
 
 def _check_is_file(found: os.stat_result) -> None:
@@ -145,6 +151,12 @@ class TensorFile:
         self._map = (
             mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_READ) if memory_map else None
         )
+
+    def unmap(self) -> None:
+        """Close the mapping, unless an array needs it."""
+        if self._map is not None:
+            with suppress(BufferError):
+                self._map.close()
 
     @cached_property
     def arrays(self) -> Mapping[str, Stored]:
