@@ -4,10 +4,14 @@ The sum is brought into orthonormal bases of its branches, by QR (`_bases`) or b
 (`_sketch`), and truncated there (`_truncation`). On a tree with E contraction modes, dropping at most
 tolerance / sqrt(E) on each keeps the whole relative error below the tolerance.
 
-Rounding is part of the error. The sum of networks X_m with weights w_m is known to about machine
-precision times the sum of |w_m| |X_m|, however small the sum itself is: singular values below that are
-noise, and the reported error includes it. Where the error is an estimate, so is this: the rounding
-errors of different summands are taken to be independent, and add up in quadrature.
+Rounding is part of the error. The sum is known to about machine precision times the norms of all that is
+multiplied on the way (`_norms`), however small the sum itself is: singular values below that are noise,
+and the reported error includes it. Where it would dominate the error, the difference between the sum and
+the result is measured (`_residual`). Where the error is an estimate, the rounding errors of different
+summands are taken to be independent, and add up in quadrature.
+
+Asked by rank, bases of a size somewhat above the rank are refined (`_refining`), and what they lose is
+measured.
 """
 
 from __future__ import annotations
