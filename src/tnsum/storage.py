@@ -139,6 +139,9 @@ def faults_named(path: str | os.PathLike[str], verb: str) -> Iterator[None]:
         yield
     except (OSError, OverflowError, ValueError) as error:
         reason = str(getattr(error, "strerror", None) or error)
+        if type(error) is ValueError and "embedded null" in reason:
+            # Of the path; how Python puts it depends on its version.
+            reason = "embedded null byte"
         # A damaged file can hold names as long as itself.
         reason = reason if len(reason) <= _MOST_LETTERS else f"{reason[:_MOST_LETTERS]}..."
         raise NetworkError(f"{os.fspath(path)!r} cannot be {verb}: {reason}") from error
