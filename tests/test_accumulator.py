@@ -434,6 +434,31 @@ def test_ranks_that_are_far_too_small_give_nothing_worse_than_zero(nodes: Nodes,
         assert true_error(x, c.network) == 1
 
 
+def test_less_than_is_known_may_be_asked_for() -> None:
+    rng = np.random.default_rng(0)
+    terms = [decaying(train(8), 6, 4, np.ones_like, rng) for _ in range(40)]
+    a = accumulator_for(terms[0], 20)
+    for k, term in enumerate(terms):
+        a.add(term, 0.5**k)
+    c = a.compress(max_rank=1)
+    assert true_error(NetworkStack.from_networks(terms).sum(0.5 ** np.arange(40)), c.network) < 1
+    assert any(np.any(array) for array in c.network.arrays.values())
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("name", ["torch"])
+def test_ranks_that_are_far_too_small_in_other_libraries(name: str) -> None:
+    rng = np.random.default_rng(0)
+    convert = library(name).convert
+    terms = [decaying(train(4), 12, 4, np.ones_like, rng) for _ in range(60)]
+    arrays_of = NetworkStack.from_networks(terms).arrays
+    stack = NetworkStack(terms[0].topology, {n: convert(a) for n, a in arrays_of.items()})
+    a = SumAccumulator(stack.topology, terms[0].shape, 2)
+    a.add(stack)
+    with pytest.warns(RuntimeWarning, match="a larger max_rank"):
+        assert a.compress().error == 1
+
+
 def test_terms_may_be_added_from_several_threads() -> None:
     rng = np.random.default_rng(0)
     x = decaying(train(4), 6, 3, fast, rng)

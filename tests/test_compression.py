@@ -479,6 +479,37 @@ def test_asked_by_rank_as_much_is_held_as_by_the_best(method: str) -> None:
             assert c.error <= 1.1 * error, (seed, dtype)
 
 
+@pytest.mark.parametrize("method", ["auto", "sketch"])
+@pytest.mark.parametrize("nodes", [matrix_chain(2), train(8), binary_tree(8)])
+@pytest.mark.parametrize("of", ["array_api_strict", pytest.param("torch", marks=pytest.mark.large)])
+def test_by_rank_in_other_libraries(method: str, nodes: Any, of: str) -> None:
+    rng = np.random.default_rng(0)
+    convert = library(of).convert
+    size = 90 if len(nodes) == 2 else 5
+    terms = [decaying(nodes, size, 4, slow, rng) for _ in range(80)]
+    arrays_of = NetworkStack.from_networks(terms).arrays
+    held = {name: convert(array) for name, array in arrays_of.items()}
+    there = NetworkStack(terms[0].topology, held).sum()
+    here = NetworkStack.from_networks(terms).sum()
+    for rank in (3, 400):
+        c = compress(there, max_rank=rank, method=method)
+        network = tnsum.Network.from_topology(
+            c.network.topology, {n: library(of).to_numpy(a) for n, a in c.network.arrays.items()}
+        )
+        assert true_error(here, network) <= c.error * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("nodes", [train(50), comb(6)])
+def test_what_bases_lose_is_not_underrated_along_long_ways(nodes: Any) -> None:
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        terms = [decaying(nodes, 2, 5, lambda k: (k + 1.0) ** -0.5, rng) for _ in range(30)]
+        x = NetworkStack.from_networks(terms).sum(10.0 ** -rng.uniform(0, 2, 30))
+        c = compress(x, max_rank=8, method="sketch", seed=seed)
+        error = true_error(x, c.network)
+        assert error <= c.error <= 1.1 * error
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_words", [6, 40])
 def test_matrices_of_any_rank_asked_by_rank(dtype: str, n_words: int) -> None:

@@ -183,9 +183,9 @@ def test_a_network_minus_itself_has_a_norm_at_rounding_level(case: Case) -> None
     x = drawn(case, 0, 0)
     length = norm(x)
     assert length > 0
-    assert 0 <= norm(x - x) <= 1e-14 * length
-    assert 0 <= norm(x + 2 * x - 3 * x) <= 1e-14 * length
-    assert 0 <= distance(x, x, relative=True) <= 1e-14
+    assert 0 <= norm(x - x) <= 5e-14 * length
+    assert 0 <= norm(x + 2 * x - 3 * x) <= 5e-14 * length
+    assert 0 <= distance(x, x, relative=True) <= 5e-14
 
 
 def train(

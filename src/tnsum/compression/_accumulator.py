@@ -272,7 +272,8 @@ class SumAccumulator:
         wanted = checked_tolerance(tolerance, 4 * precision_of(xp, sums), self.dtype)
         caps = self._checked_caps(max_rank)
         arrays, error = compressed(
-            xp, tree, self._sizes, sums, wanted, caps, lambda: self._tests_like(sums.some_array)
+            *(xp, tree, self._sizes, sums, wanted, caps, self._max_rank),
+            lambda: self._tests_like(sums.some_array),
         )
         network = network_of(xp, self._topology.joined, self._shape, tree, arrays)
         return Compression(network, error, "estimate", "accumulator")

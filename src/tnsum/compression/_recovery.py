@@ -56,6 +56,7 @@ def compressed(
     sums: Sums,
     tolerance: float,
     caps: Sequence[int],
+    max_rank: int,
     tests: Callable[[], FixedTests],
 ) -> tuple[list[Array], float]:
     """The arrays of a network near the sum, of shape (ranks down, n, rank up), and its error."""
@@ -80,14 +81,14 @@ def compressed(
     arrays, dropped = truncated(xp, tree, found, budget, noise * size, caps)
     check_range(found.exponent + math.log2(size), len(tree), sums.some_array.dtype)
     error = dropped / size + lost
-    if error >= 1 and len(tree) > 1 and longest_way(tree) <= _SHORT:
+    if lost >= 1 and len(tree) > 1 and longest_way(tree) <= _SHORT:
         # Where far more is lost than kept, the network found may be farther from the sum than zero is.
         factor, rest = _nearest_multiple(xp, tree, sums, tests(), arrays, found.exponent)
         if rest > _NOTHING:
-            _warn_of_small_rank(max(caps))
+            _warn_of_small_rank(max_rank)
             return _zeros(xp, tree, sizes, sums.some_array), 1.0
         arrays[-1] = factor * arrays[-1]
-        error = min(_MARGIN * rest + rounding, 1.0)
+        error = _MARGIN * rest + rounding
     return scaled(arrays, found.exponent), error
 
 

@@ -94,7 +94,7 @@ def krylov_bases(xp: Namespace, groups: Sequence[Group], rank: int, seed: int) -
         found = _orthonormal_beside(xp, basis, block / (size or 1.0))
         if found is None:
             break
-        block = found[:, :room]
+        block = found[:, : min(room, found.shape[1])]
         image = (adjoint(xp, block) @ left) @ right
         basis = block if basis is None else xp.concat([basis, block], axis=1)
         core = image if core is None else xp.concat([core, image], axis=0)
@@ -102,7 +102,7 @@ def krylov_bases(xp: Namespace, groups: Sequence[Group], rank: int, seed: int) -
         outside = adjoint(xp, image)
         if basis.shape[1] >= most:
             break
-        if gains.are_small(float(xp.sum(xp.linalg.eigvalsh(gram)[-rank:]))):
+        if gains.are_small(float(xp.sum(xp.linalg.eigvalsh(gram)[-min(rank, gram.shape[0]) :]))):
             break
     assert basis is not None
     assert core is not None
@@ -111,7 +111,7 @@ def krylov_bases(xp: Namespace, groups: Sequence[Group], rank: int, seed: int) -
         turn = left_vectors(xp, core)[0]
     else:
         turn = astype(xp, xp.flip(xp.linalg.eigh(gram)[1], axis=1), core.dtype)
-    turn = turn[:, :width]
+    turn = turn[:, : min(width, turn.shape[1])]
     basis, core = basis @ turn, adjoint(xp, turn) @ core
     return Orthogonal([Basis(basis, (rows,), basis.shape[1])], core, 0.0)
 
@@ -217,7 +217,8 @@ def _pass(
             return None
         pairs = zip(factors, outside[v], strict=True)
         seen = total_of([factor.times(each) for factor, each in pairs])
-        return _range_of(xp, seen)[0][:, : caps[v]]
+        matrix = _range_of(xp, seen)[0]
+        return matrix[:, : min(caps[v] or matrix.shape[1], matrix.shape[1])]
 
     return replace(in_bases(xp, tree, groups, basis_of), about=found.about)
 

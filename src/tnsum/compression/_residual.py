@@ -24,14 +24,17 @@ from tnsum._arrays import device_of, on_host
 from tnsum._matrices import in_double, length
 from tnsum._typing import Array, Namespace
 from tnsum.compression._bases import Orthogonal
-from tnsum.compression._branches import Branch, Group
+from tnsum.compression._branches import Branch, Group, longest_way
 from tnsum.compression._products import Factor, total_of
 from tnsum.compression._test_tensors import TestTensors
 
-# The columns that rounding is measured through; the first and the most for what bases lose.
-_WIDTH, _FIRST, _MOST = 64, 32, 1024
-# What bases lose is reported with so many times its standard deviation, which is to be this part of it.
-_SIGMAS, _PRECISE = 3.0, 0.12
+# The columns that rounding is measured through at once, again for each 16 nodes of the longest way; and
+# those for what bases lose, and the fewest draws of them (or one for three nodes of that way) and the
+# most.
+_WIDTH, _COLUMNS, _FEWEST, _MOST = 64, 32, 4, 48
+# What bases lose is reported with so many times its standard deviation, which is to be this part of it:
+# of matrices, whose columns are independent, and of trees, whose draws have long tails.
+_SIGMAS_OF_MATRIX, _SIGMAS, _PRECISE = 3.0, 5.0, 0.12
 
 
 class _Difference:
@@ -82,7 +85,9 @@ def residual(
         total = total_of([Factor(xp, group[0], []).total() for group in groups])
         return length(xp, total - arrays[0][..., 0])
     difference = _Difference(xp, tree, groups, arrays, exponent, seed)
-    return math.sqrt(float(np.mean(difference.squares(_WIDTH))))
+    # The largest of several draws: along long ways each may be several times too small.
+    n_draws = math.ceil(longest_way(tree) / 16)
+    return math.sqrt(max(float(np.mean(difference.squares(_WIDTH))) for _ in range(n_draws)))
 
 
 def measured_loss(
@@ -106,10 +111,20 @@ def measured_loss(
         arrays.append(xp.reshape(matrix, (*basis.rows, basis.size)))
     arrays.append(found.core[..., None])
     difference = _Difference(xp, tree, groups, arrays, found.exponent, seed)
-    squares = difference.squares(_FIRST)
+    # Columns that are drawn at once share a factor that varies with the length of a tree: their own
+    # spread does not show it, that of several draws does. Two nodes share nothing.
+    is_matrix = len(tree) == 2
+    fewest = max(_FEWEST, longest_way(tree) // 3)
+    means = [difference.squares(_COLUMNS) if is_matrix else np.mean(difference.squares(_COLUMNS))]
     while True:
-        mean = float(np.mean(squares))
-        more = _SIGMAS * float(np.std(squares, ddof=1)) / math.sqrt(len(squares))
-        if more <= _PRECISE * (mean + dropped**2) or len(squares) >= _MOST:
-            return math.sqrt(mean + more)
-        squares = np.concatenate([squares, difference.squares(len(squares))])
+        samples = np.ravel(means)
+        if len(samples) >= fewest:
+            mean = float(np.mean(samples))
+            sigmas = _SIGMAS_OF_MATRIX if is_matrix else _SIGMAS
+            more = sigmas * float(np.std(samples, ddof=1)) / math.sqrt(len(samples))
+            # A few draws tell their spread but roughly.
+            more *= 1 + 4 / len(samples)
+            if more <= _PRECISE * (mean + dropped**2) or len(means) >= _MOST:
+                return math.sqrt(mean + more)
+        squares = difference.squares(_COLUMNS)
+        means.append(squares if is_matrix else np.mean(squares))

@@ -44,7 +44,7 @@ _SPARE, _SPARE_OF_SINGLE = 0.3, 0.15
 # How much wider than the rank a sketch must be to resolve all of its directions.
 _SPARE_COLUMNS = 8
 # What is lost of the sum to rounding, in units of machine precision times what is multiplied.
-_NOISE = 2.0
+_NOISE = 6.0
 
 
 def sketched_bases(

@@ -45,7 +45,8 @@ from tnsum.summation import NetworkSum
 
 # Bases up to this size are cheaper to find by QR than by sketching.
 _SMALL, _SMALL_OF_PATH = 64, 96
-# The same where ranks are given and no tolerance: then a sketch takes several passes.
+# The same where ranks are given and no tolerance: then a sketch takes several passes. Where many
+# branches meet, large bases make a far larger core.
 _SMALL_BY_RANK = 256
 # What bases may lose beside what ranks drop, before they are refined.
 _LITTLE = 0.3
@@ -131,7 +132,7 @@ def _reduced(
     size, _ = largest_basis(tree, groups)
     cap = max(cap for cap in caps if cap) if len(tree) > 1 and all(caps) else None
     small = _SMALL_OF_PATH if is_path(tree) else _SMALL
-    if cap is not None and tolerance == 0:
+    if cap is not None and tolerance == 0 and all(len(branch.children) < 3 for branch in tree):
         small = _SMALL_BY_RANK
     sketched: Orthogonal | None = None
     if len(tree) > 1 and (method == "sketch" or (method == "auto" and size > small)):

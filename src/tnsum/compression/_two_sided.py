@@ -22,7 +22,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tnsum._arrays import constant, device_of, dtype_name, is_on_host, namespace, on_host
+from tnsum._arrays import (
+    constant,
+    device_of,
+    dtype_name,
+    is_on_host,
+    namespace,
+    on_host,
+    real_dtype,
+)
 from tnsum._scale import OF_ZERO, is_in_range, unscaled
 from tnsum._typing import Array, Namespace
 from tnsum.compression._branches import Branch, Group, group_of
@@ -132,7 +140,8 @@ def seen_apart(
     At a leaf Psi is all of the network through test tensors: nothing lies below.
     """
     group = [array[None, ...] for array in arrays]
-    above, exponents, _ = _seen_above(xp, tree, tests, group, np.zeros(1))
+    none = xp.zeros((1,), dtype=real_dtype(xp, group[0].dtype), device=device_of(group[0]))
+    above, exponents, _ = _seen_above(xp, tree, tests, group, none)
     columns = Factor(xp, group[0], []).times(above[0][:, :, -APART:])
     return columns * 2.0 ** float(exponents[0][0])
 
