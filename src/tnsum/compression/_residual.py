@@ -31,7 +31,7 @@ from tnsum.compression._test_tensors import TestTensors
 # The columns that rounding is measured through at once, again for each 16 nodes of the longest way; and
 # those for what bases lose, and the fewest draws of them (or one for three nodes of that way) and the
 # most.
-_WIDTH, _COLUMNS, _FEWEST, _MOST = 64, 32, 4, 48
+_WIDTH, _COLUMNS, _FEWEST, _MOST = 64, 32, 8, 48
 # What bases lose is reported with so many times its standard deviation, which is to be this part of it:
 # of matrices, whose columns are independent, and of trees, whose draws have long tails.
 _SIGMAS_OF_MATRIX, _SIGMAS, _PRECISE = 3.0, 5.0, 0.12
