@@ -723,9 +723,8 @@ def test_layers_that_may_be_exchanged_are_multiplied_apart(
         assert bool(n_apart) == (much < 0)
     _recipes._compiled.cache_clear()
     # A sweep solves badly conditioned equations, in which the two ways round differently.
+    # The nodes themselves may differ along directions that change the network little.
     assert math.isclose(found[0].square, found[1].square, rel_tol=1e-5, abs_tol=1e-10)
-    for one, other in zip(found[0].arrays, found[1].arrays, strict=True):
-        assert np.allclose(one, other, atol=1e-3)
 
 
 def test_a_sweep_of_cp_networks_costs_what_their_gram_matrices_do(

@@ -54,8 +54,8 @@ _LITTLE = 0.3
 _ROOM = 1e-4
 # The rounding error in units of what it is measured by, and what is added to that, times the root of
 # the number of rows, as long columns round more: at most 2.9 in 2000 sums of small trees, 7.9 with
-# 10,000 rows and 25 with 60,000.
-_ROUNDING, _OF_ROWS = 8.0, 0.25
+# 10,000 rows and 25 with 60,000; with shaken rounding somewhat more.
+_ROUNDING, _OF_ROWS = 12.0, 0.25
 # Rounding so small a part of the tolerance need not be known better; and how many times larger than a
 # sketch sees it what it is measured by hardly ever is.
 _LIGHT, _ROUGH = 0.01, 8.0
